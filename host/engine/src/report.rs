@@ -1,0 +1,137 @@
+//! What a round of the engine did, declined and waits for, with its reasons. Metrics, conditions,
+//! events, logs and `explain` are made from it and from nothing else.
+
+use serde::{Deserialize, Serialize};
+use whittle_model::{CapacityType, Micros, OfferingKey, PodKey, Timestamp};
+
+/// One round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Report {
+    /// When the round was made.
+    pub at: Timestamp,
+    /// What it did, in order.
+    pub steps: Vec<Step>,
+    /// How new nodes were chosen, when any were needed.
+    pub choice: Option<Choice>,
+    /// What the independent auditor objects to; empty unless there is a bug.
+    pub objections: Vec<String>,
+}
+
+/// One thing done, declined or waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Step {
+    /// A new claim is wanted.
+    Planned(Box<PlannedClaim>),
+    /// Pods have room on a node that exists or on a claim in flight.
+    Placed {
+        /// Name of the node or claim.
+        on: String,
+        /// The pods, in order.
+        pods: Vec<PodKey>,
+    },
+    /// Pods fit nowhere.
+    Unplaced(Box<Unplaced>),
+    /// Something happened to a claim.
+    Claim {
+        /// The claim's name.
+        claim: String,
+        /// What.
+        what: ClaimStep,
+    },
+    /// Pods were nominated to a node.
+    Nominated {
+        /// The node's name.
+        node: String,
+        /// The pods.
+        pods: Vec<PodKey>,
+    },
+    /// An offering answered that it is sold out, and is left alone for a while.
+    SoldOut {
+        /// The offering.
+        offering: OfferingKey,
+        /// Until when.
+        until: Timestamp,
+    },
+}
+
+/// A claim the plan wants and why it looks so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedClaim {
+    /// The claim's name.
+    pub claim: String,
+    /// Its pool.
+    pub node_pool: String,
+    /// The pods it is for, in order.
+    pub pods: Vec<PodKey>,
+    /// The offering the plan counts on: the best-ranked that fits.
+    pub choice: OfferingKey,
+    /// Its price of an hour.
+    pub price: Micros,
+    /// How many instance types the claim leaves open.
+    pub types: usize,
+    /// The best offering of another type and its price.
+    pub runner_up: Option<(OfferingKey, Micros)>,
+}
+
+/// Pods of one shape that fit nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unplaced {
+    /// The pods, in order.
+    pub pods: Vec<PodKey>,
+    /// One reason for each pool, and for the nodes there are: where, and why not.
+    pub reasons: Vec<Refusal>,
+    /// What would have to change for them to fit, when one small change would do.
+    pub nearest: Option<String>,
+}
+
+/// Why a pod has no place in one pool or on the nodes there are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Refusal {
+    /// `nodepool NAME`, `pod` for a reason that lies in the pod itself.
+    pub place: String,
+    /// Why, as a sentence without a full stop.
+    pub why: String,
+}
+
+/// What happened to a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClaimStep {
+    /// The launch was ordered.
+    Launching,
+    /// An instance was bought.
+    Launched {
+        /// What.
+        offering: OfferingKey,
+        /// Price of an hour.
+        price: Micros,
+    },
+    /// Nothing could be bought; the message says why.
+    LaunchFailed(String),
+    /// Its node joined.
+    Registered(String),
+    /// Its node may be used.
+    Initialized(String),
+    /// It goes, for this reason.
+    Removing(String),
+    /// Its instance has ended.
+    Removed,
+}
+
+/// How new nodes were chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Pods that needed new nodes and got them.
+    pub pods: usize,
+    /// New nodes.
+    pub nodes: usize,
+    /// The packer whose plan was taken: `greedy`, `duals`, `columns`.
+    pub method: String,
+    /// Cost of an hour of the plan that was taken.
+    pub cost: Micros,
+    /// Cost of an hour of the documented greedy's plan for the same pods.
+    pub greedy: Micros,
+    /// No plan for these pods costs less.
+    pub bound: Micros,
+    /// Capacity types of the new nodes, with counts.
+    pub mix: Vec<(CapacityType, usize)>,
+}

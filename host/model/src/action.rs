@@ -1,0 +1,84 @@
+//! What the engine wants done. Doors carry actions out; what came of them returns as an event.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ClaimStatus, Labels, NodeClaim, PodKey, Taint};
+
+/// One thing to do. Each may be carried out twice without harm: "already so" is success.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// Write a new claim.
+    CreateClaim(Box<NodeClaim>),
+    /// Buy an instance for a claim that the watch has shown.
+    Launch {
+        /// The claim's name.
+        claim: String,
+    },
+    /// Write what became of a claim.
+    UpdateClaim {
+        /// The claim's name.
+        claim: String,
+        /// Its labels, whole.
+        labels: Labels,
+        /// Its status, whole.
+        status: Box<ClaimStatus>,
+    },
+    /// Make a node that joined its claim's own: labels, annotations and taints in, the
+    /// unregistered taint out.
+    RegisterNode {
+        /// The node's name.
+        node: String,
+        /// The claim's name.
+        claim: String,
+        /// Labels to set.
+        labels: Labels,
+        /// Taints it has afterwards, whole.
+        taints: Vec<Taint>,
+    },
+    /// Label a node as initialized.
+    InitializeNode {
+        /// The node's name.
+        node: String,
+    },
+    /// Have kube-scheduler try this node first for the pod, and hold the room
+    /// (`status.nominatedNodeName`).
+    Nominate {
+        /// The pod.
+        pod: PodKey,
+        /// The node's name.
+        node: String,
+    },
+    /// Delete a claim.
+    DeleteClaim {
+        /// The claim's name.
+        claim: String,
+        /// Why, in one word: `Empty`, `LaunchTimeout`, `RegistrationTimeout`,
+        /// `InitializationTimeout`, `InsufficientCapacity`, `NodeClassNotReady`.
+        reason: String,
+    },
+    /// Keep new pods off a node that is going: taint `karpenter.sh/disrupted`.
+    CordonNode {
+        /// The node's name.
+        node: String,
+    },
+    /// Ask a pod to leave through the eviction API.
+    Evict {
+        /// The pod.
+        pod: PodKey,
+    },
+    /// End the instance of a claim.
+    Terminate {
+        /// The claim's name.
+        claim: String,
+    },
+    /// Let go of a node object whose instance has ended (drop its finalizer).
+    ReleaseNode {
+        /// The node's name.
+        node: String,
+    },
+    /// Let go of a claim whose instance has ended (drop its finalizer).
+    ReleaseClaim {
+        /// The claim's name.
+        claim: String,
+    },
+}

@@ -1,0 +1,119 @@
+//! What can be bought: instance types, and offerings of them by zone and capacity type.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Labels, Micros, Requirements, Resources};
+
+/// How capacity is paid for. The order is that of preference at equal price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum CapacityType {
+    /// A capacity reservation already paid for.
+    Reserved,
+    /// Spare capacity that may be taken back.
+    Spot,
+    /// Bought by the hour at list price.
+    OnDemand,
+}
+
+impl CapacityType {
+    /// The label value: `reserved`, `spot`, `on-demand`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Spot => "spot",
+            Self::OnDemand => "on-demand",
+        }
+    }
+
+    /// The capacity type of this label value.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Reserved, Self::Spot, Self::OnDemand].into_iter().find(|c| c.name() == name)
+    }
+}
+
+impl std::fmt::Display for CapacityType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// One place and way to buy an instance type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offering {
+    /// Availability zone.
+    pub zone: String,
+    /// Zone id, such as `use1-az1`; empty when unknown.
+    pub zone_id: String,
+    /// How it is paid for.
+    pub capacity_type: CapacityType,
+    /// Price of an hour: the list price, for spot today's.
+    pub price: Micros,
+    /// False when this offering is known not to be for sale (no subnet in the zone, no price).
+    /// Sold-out answers are remembered by the engine, not here.
+    pub available: bool,
+}
+
+/// The name of an offering in every table: type, zone, capacity type.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct OfferingKey {
+    /// Instance type name.
+    pub instance_type: String,
+    /// Availability zone.
+    pub zone: String,
+    /// How it is paid for.
+    pub capacity_type: CapacityType,
+}
+
+impl std::fmt::Display for OfferingKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {}", self.capacity_type, self.instance_type, self.zone)
+    }
+}
+
+/// An instance type as one NodeClass makes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceType {
+    /// Its name, such as `m7i.large`.
+    pub name: String,
+    /// The labels a node of this type gets, besides zone, zone id and capacity type.
+    pub labels: Labels,
+    /// Labels that may take one of several values at launch (tenancy), and absent well-known
+    /// labels as `DoesNotExist`, so that `Exists` chooses types that have them.
+    pub requirements: Requirements,
+    /// What the instance has.
+    pub capacity: Resources,
+    /// What pods can use of it: capacity less what kubelet, system and eviction keep.
+    pub allocatable: Resources,
+    /// Where and how it is sold, ordered by zone and capacity type.
+    pub offerings: Vec<Offering>,
+}
+
+/// Everything one NodeClass can buy, at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Catalog {
+    /// The NodeClass this was made for; pools find their catalogue by it.
+    pub node_class: String,
+    /// Region of the zones.
+    pub region: String,
+    /// Region whose price list was used; another than `region` when the latter has none here.
+    pub price_region: String,
+    /// Types ordered by name.
+    pub types: Vec<InstanceType>,
+}
+
+impl Catalog {
+    /// The type of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&InstanceType> {
+        self.types.binary_search_by(|t| t.name.as_str().cmp(name)).ok().map(|at| &self.types[at])
+    }
+
+    /// The offering of this name.
+    #[must_use]
+    pub fn offering(&self, key: &OfferingKey) -> Option<&Offering> {
+        let of_type = self.get(&key.instance_type)?;
+        of_type.offerings.iter().find(|o| o.zone == key.zone && o.capacity_type == key.capacity_type)
+    }
+}

@@ -1,0 +1,69 @@
+//! NodeClaims: intent to own a node, written down before money is spent.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CapacityType, Duration, Labels, Micros, Requirements, Resources, Taint, Timestamp};
+
+/// A NodeClaim.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct NodeClaim {
+    /// Its name.
+    pub name: String,
+    /// The NodePool that owns it; empty for a standalone claim.
+    pub node_pool: String,
+    /// Name of the EC2NodeClass.
+    pub node_class: String,
+    /// Labels the node will get.
+    pub labels: Labels,
+    /// Annotations the node will get.
+    pub annotations: Labels,
+    /// Taints the node keeps.
+    pub taints: Vec<Taint>,
+    /// Taints that something removes while the node starts.
+    pub startup_taints: Vec<Taint>,
+    /// Which instance types, zones and capacity types will do.
+    pub requirements: Requirements,
+    /// What the planned pods and daemons ask for.
+    pub requests: Resources,
+    /// How long the node lives; `None` is for ever.
+    pub expire_after: Option<Duration>,
+    /// How long a drain may take; `None` is for ever.
+    pub termination_grace_period: Option<Duration>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// What became of it.
+    pub status: ClaimStatus,
+}
+
+/// What became of a claim. A milestone is the time it was reached, `None` before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct ClaimStatus {
+    /// An instance was bought.
+    pub launched: Option<Timestamp>,
+    /// Its node joined.
+    pub registered: Option<Timestamp>,
+    /// Its node may be used.
+    pub initialized: Option<Timestamp>,
+    /// `aws:///<zone>/<instance id>`; empty before launch.
+    pub provider_id: String,
+    /// The node's name; empty before registration.
+    pub node: String,
+    /// Instance type bought; empty before launch.
+    pub instance_type: String,
+    /// Zone bought in; empty before launch.
+    pub zone: String,
+    /// How it is paid for.
+    pub capacity_type: Option<CapacityType>,
+    /// What the instance has.
+    pub capacity: Resources,
+    /// What pods can use of it.
+    pub allocatable: Resources,
+    /// Price of an hour when it was bought.
+    pub price: Micros,
+    /// Last time a pod other than a daemon's came to or left the node.
+    pub last_pod_event: Option<Timestamp>,
+    /// The last launch failure, if the last try failed: reason and message.
+    pub launch_error: Option<(String, String)>,
+}
