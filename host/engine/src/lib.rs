@@ -1,12 +1,27 @@
 //! The thinking of Whittle: a deterministic state machine that is told events and says what to do.
 //!
-//! `handle(event, now)` changes the [`World`](crate::world), `poll(now)` plans and answers actions,
-//! `deadline()` says when to poll again. Same events, same actions, on any machine.
+//! [`Engine::handle`] changes the [`World`], [`Engine::poll`] plans and gives out actions,
+//! [`Engine::deadline`] says when to poll again. Same events, same actions, on any machine.
 //!
 //! What must not enter: clocks, randomness, async, logging, metrics, hash order, Kubernetes or AWS
 //! types. The engine's only voice is its [`Report`].
 
+pub mod audit;
+mod batch;
+mod engine;
+mod intern;
+mod ledger;
+mod lifecycle;
 pub mod pack;
+pub mod plan;
+mod removal;
 pub mod report;
+mod round;
+pub mod scheduler;
+mod world;
 
+pub use audit::{Objection, audit};
+pub use engine::{Checkpoint, Deadline, Engine, Timer};
+pub use plan::{Plan, PlannedNode, Yardstick};
 pub use report::Report;
+pub use world::World;

@@ -1,7 +1,22 @@
 //! Packing for cost: the abstract problem of buying bins for items, and the members of the
 //! portfolio that solve it. Nothing here knows Kubernetes: classes, kinds, amounts.
 
+mod bound;
+mod check;
+mod columns;
+mod duals;
+mod fill;
+mod part;
+mod portfolio;
+mod pricing;
+mod repair;
+mod simplex;
+
 use whittle_model::Micros;
+
+pub use bound::{Bound, Duals, bound};
+pub use check::check;
+pub use portfolio::{Solution, solve};
 
 /// A packing problem. Amounts are vectors of `width` non-negative integers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -111,6 +111,8 @@ pub enum ClaimStep {
     Registered(String),
     /// Its node may be used.
     Initialized(String),
+    /// It stays although it could go, for this reason.
+    Kept(String),
     /// It goes, for this reason.
     Removing(String),
     /// Its instance has ended.

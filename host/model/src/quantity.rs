@@ -79,7 +79,7 @@ impl Quantity {
     }
 }
 
-/// What a number is multiplied with: `base^power`.
+/// What a number is multiplied with: `10^power` or `2^power`.
 #[derive(Clone, Copy)]
 enum Unit {
     Decimal(i32),
@@ -112,7 +112,8 @@ impl Unit {
                     return None;
                 }
                 // Beyond four digits every amount has long become zero or the largest.
-                let size: i32 = if digits.len() > 4 && digits.bytes().any(|b| b != b'0') { 9999 } else { digits.parse().unwrap_or(9999) };
+                let significant = digits.trim_start_matches('0');
+                let size: i32 = if significant.len() > 4 { 9999 } else { significant.parse().unwrap_or(0) };
                 Self::Decimal(if exponent.starts_with('-') { -size } else { size })
             }
         };
@@ -120,39 +121,35 @@ impl Unit {
     }
 }
 
-/// The digits as nano-units, rounded away from zero, at most [`LARGEST`].
+/// The digits as nano-units, rounded away from zero, at most [`LARGEST`]. Exact for any number of
+/// digits: the part before the point is summed up by Horner's rule, and so is, from its far end,
+/// the part behind it, where nested floors equal the floor of the whole and only whether anything
+/// was cut off has to be kept.
 fn scale(whole: &str, fraction: &str, unit: Unit) -> i128 {
-    // Digits as one integer `mantissa` and a power of ten. Leading zeros carry nothing; digits past
-    // the 28th are below a nano of anything that does not saturate, so they only round up.
-    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).skip_while(|b| *b == b'0').collect();
-    let kept = digits.len().min(28);
-    let dropped = digits.len() - kept;
-    let mut mantissa: i128 = digits[..kept].iter().fold(0, |n, b| n * 10 + i128::from(b - b'0'));
-    if digits[kept..].iter().any(|b| *b != b'0') {
-        mantissa += 1;
-    }
-    if mantissa == 0 {
+    let (exponent, factor) = match unit {
+        Unit::Decimal(exponent) => (exponent, NANO),
+        Unit::Binary(bits) => (0, NANO << bits),
+    };
+    let digits: Vec<i128> = whole.bytes().chain(fraction.bytes()).map(|b| i128::from(b - b'0')).collect();
+    if digits.iter().all(|d| *d == 0) {
         return 0;
     }
-    let power_of_digits = i64::try_from(dropped).unwrap_or(i64::MAX) - i64::try_from(fraction.len()).unwrap_or(i64::MAX);
-    let (factor, power) = match unit {
-        Unit::Decimal(exponent) => (1, power_of_digits + i64::from(exponent) + 9),
-        Unit::Binary(bits) => (1i128 << bits, power_of_digits + 9),
-    };
-    shift_ten(mantissa, factor, power)
-}
+    let point = i64::try_from(whole.len()).unwrap_or(i64::MAX).saturating_add(i64::from(exponent));
+    let before = usize::try_from(point).unwrap_or(0);
+    let zeros_behind = usize::try_from(point.saturating_neg()).unwrap_or(0);
 
-/// `mantissa x factor x 10^power`, rounded up, at most [`LARGEST`]. Both are positive.
-fn shift_ten(mantissa: i128, factor: i128, power: i64) -> i128 {
-    let Some(product) = mantissa.checked_mul(factor) else {
-        // Too large to multiply first: divide first, which loses less than a nano.
-        return if power < 0 { ceil_div(mantissa, ten_to(-power)).checked_mul(factor).unwrap_or(LARGEST) } else { LARGEST };
-    };
-    if power < 0 { ceil_div(product, ten_to(-power)) } else { product.checked_mul(ten_to(power)).unwrap_or(LARGEST) }
-}
-
-fn ten_to(power: i64) -> i128 {
-    u32::try_from(power).ok().and_then(|p| 10i128.checked_pow(p)).unwrap_or(i128::MAX)
+    let padding = std::iter::repeat_n(0, before.saturating_sub(digits.len()));
+    let mut units: i128 = 0;
+    for digit in digits.iter().copied().take(before).chain(padding) {
+        units = (units * 10 + digit).min(LARGEST);
+    }
+    let (mut behind, mut cut) = (0, false);
+    for digit in std::iter::repeat_n(0, zeros_behind).chain(digits.iter().copied().skip(before)).rev() {
+        let sum: i128 = behind + digit * factor;
+        cut |= sum % 10 != 0;
+        behind = sum / 10;
+    }
+    units.saturating_mul(factor).saturating_add(behind + i128::from(cut))
 }
 
 fn ceil_div(amount: i128, by: i128) -> i128 {

@@ -80,12 +80,14 @@ pub enum RequirementError {
     },
 }
 
-/// The values a label may have. `complement` turns `values` into the values it may *not* have.
-/// Bounds are inclusive and exist only on complements: a finite set is filtered by them at once.
+/// The values a label may have, and whether it may be absent. `complement` turns `values` into the
+/// values it may *not* have. Bounds are inclusive and exist only on complements: a finite set is
+/// filtered by them at once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Requirement {
     key: String,
     complement: bool,
+    absence: bool,
     values: BTreeSet<String>,
     at_least: Option<i64>,
     at_most: Option<i64>,
@@ -102,7 +104,7 @@ impl Requirement {
         Ok(match operator {
             Operator::In if values.is_empty() => return Err(RequirementError::NoValues(key.to_owned())),
             Operator::In => Self::finite(key, set()),
-            Operator::NotIn => Self { values: set(), ..Self::exists(key) },
+            Operator::NotIn => Self { values: set(), absence: true, ..Self::exists(key) },
             Operator::Exists | Operator::DoesNotExist if !values.is_empty() => {
                 return Err(RequirementError::UnexpectedValues { key: key.to_owned(), operator: operator.name(), values: values.to_vec() });
             }
@@ -121,13 +123,13 @@ impl Requirement {
     /// `key Exists`: any value will do.
     #[must_use]
     pub fn exists(key: &str) -> Self {
-        Self { key: key.to_owned(), complement: true, values: BTreeSet::new(), at_least: None, at_most: None, min_values: None }
+        Self { complement: true, ..Self::finite(key, BTreeSet::new()) }
     }
 
     /// `key DoesNotExist`: no value will do.
     #[must_use]
     pub fn absent(key: &str) -> Self {
-        Self::finite(key, BTreeSet::new())
+        Self { absence: true, ..Self::finite(key, BTreeSet::new()) }
     }
 
     /// The same requirement that also asks for at least `count` distinct values among the instance
@@ -139,7 +141,7 @@ impl Requirement {
     }
 
     fn finite(key: &str, values: BTreeSet<String>) -> Self {
-        Self { key: key.to_owned(), complement: false, values, at_least: None, at_most: None, min_values: None }
+        Self { key: key.to_owned(), complement: false, absence: false, values, at_least: None, at_most: None, min_values: None }
     }
 
     fn bound(key: &str, operator: Operator, values: &[String]) -> Result<Self, RequirementError> {
@@ -154,7 +156,7 @@ impl Requirement {
             Operator::In | Operator::NotIn | Operator::Exists | Operator::DoesNotExist => return Err(wrong()),
         };
         if at_least.is_none() && at_most.is_none() {
-            return Ok(Self::absent(key)); // greater than the largest integer: nothing is
+            return Ok(Self::finite(key, BTreeSet::new())); // greater than the largest integer: nothing is
         }
         Ok(Self { at_least, at_most, ..Self::exists(key) })
     }
@@ -183,22 +185,28 @@ impl Requirement {
         &self.values
     }
 
-    /// The operator this reads as; a bounded complement reads as `Exists`.
+    /// The operator this reads as. A complement that absence does not pass reads as `Exists`, also
+    /// when some values are out of bounds or refused; a contradiction reads as `In` of no values.
     #[must_use]
-    pub fn operator(&self) -> Operator {
-        match (self.complement, self.values.is_empty()) {
-            (true, true) => Operator::Exists,
-            (true, false) if self.at_least.is_some() || self.at_most.is_some() => Operator::Exists,
-            (true, false) => Operator::NotIn,
+    pub const fn operator(&self) -> Operator {
+        match (self.complement, self.absence) {
+            (true, true) => Operator::NotIn,
+            (true, false) => Operator::Exists,
             (false, true) => Operator::DoesNotExist,
             (false, false) => Operator::In,
         }
     }
 
-    /// Whether an absent label passes: `NotIn` and `DoesNotExist`.
+    /// Whether an absent label passes: `NotIn`, `DoesNotExist`, and what is made of these alone.
     #[must_use]
-    pub fn admits_absence(&self) -> bool {
-        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+    pub const fn admits_absence(&self) -> bool {
+        self.absence
+    }
+
+    /// Whether neither a value nor absence passes, as with `In [a]` and `In [b]` at once.
+    #[must_use]
+    pub fn is_contradiction(&self) -> bool {
+        !self.complement && !self.absence && self.values.is_empty()
     }
 
     /// Whether the label may have this value.
@@ -222,10 +230,11 @@ impl Requirement {
         let at_least = larger(self.at_least, other.at_least);
         let at_most = smaller(self.at_most, other.at_most);
         let min_values = self.min_values.max(other.min_values);
+        let absence = self.absence && other.absence;
         if let (Some(low), Some(high)) = (at_least, at_most)
             && low > high
         {
-            return Self { min_values, ..Self::absent(&self.key) };
+            return Self { min_values, absence, ..Self::finite(&self.key, BTreeSet::new()) };
         }
         let (complement, values): (bool, BTreeSet<String>) = match (self.complement, other.complement) {
             (true, true) => (true, self.values.union(&other.values).cloned().collect()),
@@ -236,7 +245,7 @@ impl Requirement {
         let bounded = at_least.is_some() || at_most.is_some();
         let values = if bounded { values.into_iter().filter(|v| within(v, at_least, at_most)).collect() } else { values };
         let (at_least, at_most) = if complement { (at_least, at_most) } else { (None, None) };
-        Self { key: self.key.clone(), complement, values, at_least, at_most, min_values }
+        Self { key: self.key.clone(), complement, absence, values, at_least, at_most, min_values }
     }
 
     /// Whether some value satisfies both.
@@ -251,7 +260,7 @@ impl Requirement {
 }
 
 impl std::fmt::Display for Requirement {
-    /// `key In [a, b]`, `key >= 3, <= 9`, `key Exists`.
+    /// `key In [a, b]`, `key >= 3, <= 9`, `key Exists`, `key Exists, NotIn [a]`, `key In []`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.key)?;
         let mut parts = Vec::new();
@@ -261,7 +270,10 @@ impl std::fmt::Display for Requirement {
         if let Some(high) = self.at_most {
             parts.push(format!("<= {high}"));
         }
-        if !self.values.is_empty() {
+        if parts.is_empty() && self.operator() == Operator::Exists {
+            parts.push(Operator::Exists.name().to_owned());
+        }
+        if matches!(self.operator(), Operator::In | Operator::NotIn) || !self.values.is_empty() {
             let values: Vec<&str> = self.values.iter().map(String::as_str).collect();
             parts.push(format!("{} [{}]", if self.complement { "NotIn" } else { "In" }, values.join(", ")));
         }

@@ -1,0 +1,169 @@
+//! What objects say of each other: priorities by class, ReplicaSets that a Deployment keeps, live
+//! pods of workloads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whittle_model::{Owner, Pod};
+
+use super::{Fault, Located, ManifestError, Object, Problem};
+use crate::from::{Workload, WorkloadKind};
+
+/// Priority classes that every cluster has.
+const BUILT_IN: [(&str, i32); 2] = [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)];
+
+/// Ties together objects of all files that were read. Pods and templates get the value of their
+/// priority class; a ReplicaSet whose Deployment is among the objects is skipped; each workload
+/// learns how many live pods of it are among the objects.
+///
+/// # Errors
+/// Each object that names a PriorityClass that is not there.
+pub fn link(mut objects: Vec<Located<Object>>) -> Result<Vec<Located<Object>>, ManifestError> {
+    let classes = Classes::of(&objects);
+    let mut problems = Vec::new();
+    for located in &mut objects {
+        let missing = template_of(&mut located.object).and_then(|(pod, field)| classes.apply(pod).map(|class| (class, field)));
+        if let Some((class, field)) = missing {
+            problems.push(Problem {
+                file: located.file.clone(),
+                document: located.document,
+                line: located.line,
+                object: located.name.clone(),
+                field: field.to_owned(),
+                fault: Fault::Reference(format!("there is no PriorityClass {class:?}; add it, or take the field away")),
+            });
+        }
+    }
+    if !problems.is_empty() {
+        return Err(ManifestError { problems });
+    }
+    let replica_sets = replica_sets(&objects);
+    skip_owned(&mut objects);
+    count_present(&mut objects, &replica_sets);
+    Ok(objects)
+}
+
+struct Classes {
+    values: BTreeMap<String, i32>,
+    default: Option<(String, i32)>,
+}
+
+impl Classes {
+    fn of(objects: &[Located<Object>]) -> Self {
+        let mut values: BTreeMap<String, i32> = BUILT_IN.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let mut default = None;
+        for located in objects {
+            if let Object::PriorityClass(class) = &located.object {
+                values.insert(class.name.clone(), class.value);
+                // Of several defaults the server takes the one of the smallest value.
+                if class.global_default && default.as_ref().is_none_or(|(_, value)| class.value < *value) {
+                    default = Some((class.name.clone(), class.value));
+                }
+            }
+        }
+        Self { values, default }
+    }
+
+    /// Gives a pod its priority; the class when there is none of that name. A live pod has its value.
+    fn apply(&self, pod: &mut Pod) -> Option<String> {
+        if !pod.uid.is_empty() {
+            return None;
+        }
+        if pod.priority_class.is_empty() {
+            if let Some((name, value)) = &self.default {
+                (pod.priority_class, pod.priority) = (name.clone(), *value);
+            }
+            return None;
+        }
+        match self.values.get(&pod.priority_class) {
+            Some(value) => {
+                pod.priority = *value;
+                None
+            }
+            None => Some(pod.priority_class.clone()),
+        }
+    }
+}
+
+/// The pod or template of an object, and the path of its priority class.
+fn template_of(object: &mut Object) -> Option<(&mut Pod, &'static str)> {
+    const TEMPLATE: &str = "spec.template.spec.priorityClassName";
+    match object {
+        Object::Pod(pod) => Some((pod, "spec.priorityClassName")),
+        Object::Workload(workload) => Some((&mut workload.template, TEMPLATE)),
+        Object::DaemonSet(set) => Some((&mut set.template, TEMPLATE)),
+        Object::NodePool(_)
+        | Object::NodeClass(_)
+        | Object::NodeClaim(_)
+        | Object::Node(_)
+        | Object::DisruptionBudget(_)
+        | Object::PriorityClass(_)
+        | Object::Namespace(_)
+        | Object::Skipped { .. } => None,
+    }
+}
+
+/// Namespace and name.
+type Key = (String, String);
+
+fn workloads(objects: &[Located<Object>]) -> impl Iterator<Item = &Workload> {
+    objects.iter().filter_map(|o| if let Object::Workload(workload) = &o.object { Some(workload.as_ref()) } else { None })
+}
+
+fn key_of(workload: &Workload) -> Key {
+    (workload.key.namespace.clone(), workload.key.name.clone())
+}
+
+/// The Deployment of each ReplicaSet that has one.
+fn replica_sets(objects: &[Located<Object>]) -> BTreeMap<Key, String> {
+    let owned = workloads(objects).filter(|w| w.kind == WorkloadKind::ReplicaSet);
+    owned.filter_map(|w| Some((key_of(w), w.owner.as_ref().filter(|o| o.kind == "Deployment")?.name.clone()))).collect()
+}
+
+fn skip_owned(objects: &mut [Located<Object>]) {
+    let deployments: BTreeSet<Key> = workloads(objects).filter(|w| w.kind == WorkloadKind::Deployment).map(key_of).collect();
+    for located in objects {
+        let Object::Workload(workload) = &located.object else { continue };
+        let kept = workload.kind == WorkloadKind::ReplicaSet
+            && workload
+                .owner
+                .as_ref()
+                .is_some_and(|o| o.kind == "Deployment" && deployments.contains(&(workload.key.namespace.clone(), o.name.clone())));
+        if kept {
+            let name = workload.key.to_string();
+            located.object = Object::Skipped { api_version: "apps/v1".to_owned(), kind: "ReplicaSet".to_owned(), name };
+            located.unsupported.clear();
+        }
+    }
+}
+
+fn count_present(objects: &mut [Located<Object>], replica_sets: &BTreeMap<Key, String>) {
+    let mut present: BTreeMap<(&'static str, Key), u32> = BTreeMap::new();
+    let pods: Vec<(String, Owner)> = objects
+        .iter()
+        .filter_map(|o| match &o.object {
+            Object::Pod(pod) if !pod.terminal() && !pod.deleting => Some((pod.key.namespace.clone(), pod.owner.clone()?)),
+            _ => None,
+        })
+        .collect();
+    for (namespace, owner) in pods {
+        let Some(kind) = [WorkloadKind::StatefulSet, WorkloadKind::ReplicaSet, WorkloadKind::ReplicationController, WorkloadKind::Job]
+            .into_iter()
+            .find(|k| k.name() == owner.kind)
+        else {
+            continue;
+        };
+        let of_deployment = replica_sets.get(&(namespace.clone(), owner.name.clone())).filter(|_| kind == WorkloadKind::ReplicaSet);
+        // A ReplicaSet that was not read along is its Deployment's name and a hash of the template.
+        let guessed = || owner.name.rsplit_once('-').map(|(name, _)| name.to_owned());
+        let deployment = of_deployment.cloned().or_else(guessed).filter(|_| kind == WorkloadKind::ReplicaSet);
+        if let Some(name) = deployment {
+            *present.entry(("Deployment", (namespace.clone(), name))).or_default() += 1;
+        }
+        *present.entry((kind.name(), (namespace, owner.name))).or_default() += 1;
+    }
+    for located in objects {
+        if let Object::Workload(workload) = &mut located.object {
+            workload.present = present.get(&(workload.kind.name(), key_of(workload))).copied().unwrap_or(0);
+        }
+    }
+}

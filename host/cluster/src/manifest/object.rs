@@ -1,0 +1,97 @@
+//! What a file holds.
+
+use whittle_model::{DaemonSet, Node, NodeClaim, NodePool, Pod};
+
+use crate::from::{DisruptionBudgetObject, NamespaceObject, NodeClassObject, PriorityClassObject, Workload};
+
+/// An object, converted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Object {
+    /// A NodePool.
+    NodePool(Box<NodePool>),
+    /// An EC2NodeClass.
+    NodeClass(Box<NodeClassObject>),
+    /// A NodeClaim.
+    NodeClaim(Box<NodeClaim>),
+    /// A node.
+    Node(Box<Node>),
+    /// A pod.
+    Pod(Box<Pod>),
+    /// A Deployment, StatefulSet, ReplicaSet, ReplicationController or Job.
+    Workload(Box<Workload>),
+    /// A DaemonSet.
+    DaemonSet(Box<DaemonSet>),
+    /// A PodDisruptionBudget.
+    DisruptionBudget(DisruptionBudgetObject),
+    /// A PriorityClass.
+    PriorityClass(PriorityClassObject),
+    /// A Namespace.
+    Namespace(NamespaceObject),
+    /// An object that bears on no plan.
+    Skipped {
+        /// Its group and version.
+        api_version: String,
+        /// Its kind.
+        kind: String,
+        /// Its name, with its namespace when it has one.
+        name: String,
+    },
+}
+
+/// Something and where it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    /// The file as the caller names it.
+    pub file: String,
+    /// Number of the document in the file, from 1.
+    pub document: usize,
+    /// Line of the object in the file, from 1.
+    pub line: usize,
+    /// Kind and name, such as `NodePool default` or `Deployment default/inflate`.
+    pub name: String,
+    /// What was read.
+    pub object: T,
+    /// Paths of the fields (or the kind) that would change where pods may run and that this version
+    /// cannot read. Those of pods and templates stand in the pod as well.
+    pub unsupported: Vec<String>,
+    /// Fields that are accepted and not acted on by this version: path and why.
+    pub not_acted_on: Vec<String>,
+}
+
+impl Located<Object> {
+    /// What keeps this object from being simulated faithfully: `unsupported`, but nothing for a pod
+    /// that is bound or has ended, since it is never planned for.
+    #[must_use]
+    pub fn refused(&self) -> &[String] {
+        match &self.object {
+            Object::Pod(pod) if pod.node.is_some() || pod.terminal() => &[],
+            Object::Pod(_)
+            | Object::NodePool(_)
+            | Object::NodeClass(_)
+            | Object::NodeClaim(_)
+            | Object::Node(_)
+            | Object::Workload(_)
+            | Object::DaemonSet(_)
+            | Object::DisruptionBudget(_)
+            | Object::PriorityClass(_)
+            | Object::Namespace(_)
+            | Object::Skipped { .. } => &self.unsupported,
+        }
+    }
+}
+
+/// What of these objects is accepted and not acted on, each thing once with the objects it stands
+/// in: `NodePool default, NodePool gpu: spec.disruption.budgets: ...`.
+#[must_use]
+pub fn not_acted_on(objects: &[Located<Object>]) -> Vec<String> {
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for object in objects {
+        for what in &object.not_acted_on {
+            match said.iter_mut().find(|(known, _)| known == what) {
+                Some((_, names)) => names.push(&object.name),
+                None => said.push((what, vec![&object.name])),
+            }
+        }
+    }
+    said.into_iter().map(|(what, names)| format!("{}: {what}", names.join(", "))).collect()
+}

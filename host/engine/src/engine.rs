@@ -1,0 +1,370 @@
+//! The state machine: events in, actions out.
+
+use serde::{Deserialize, Serialize};
+use whittle_model::{Action, Event, Outcome, PodKey, Scorer, Timestamp};
+
+use crate::audit::audit;
+use crate::batch::Batch;
+use crate::ledger::{Ledger, Order};
+use crate::lifecycle;
+use crate::plan::{self, Plan, Yardstick};
+use crate::removal;
+use crate::report::{PlannedClaim, Report, Step};
+use crate::round::Round;
+use crate::world::{World, WorldObjects};
+
+/// When to poll again, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub why: Timer,
+}
+
+/// What a deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// A batch window closes.
+    Batch,
+    /// An order without effect is given again.
+    Retry,
+    /// A launch, registration or initialization is overdue.
+    Overdue,
+    /// An empty node may go.
+    Empty,
+    /// A sold-out offering may be asked for again, and pods are waiting.
+    SoldOut,
+}
+
+/// Everything an engine needs to go on where another stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    objects: WorldObjects,
+    batch: Batch,
+    ledger: Ledger,
+    orders: Vec<Action>,
+}
+
+/// The engine.
+#[derive(Debug, Clone, Default)]
+pub struct Engine {
+    world: World,
+    batch: Batch,
+    ledger: Ledger,
+    /// Actions that follow from events, given out at the next poll.
+    orders: Vec<Action>,
+    /// Steps that follow from events, reported at the next poll.
+    pending: Report,
+    reports: Vec<Report>,
+}
+
+impl Engine {
+    /// An engine that knows nothing yet. It plans nothing before [`Event::Synced`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The picture of the cluster.
+    #[must_use]
+    pub const fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Takes an event in.
+    pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        match event {
+            Event::Settings(settings) => self.world.settings = settings.clone(),
+            Event::Catalog(catalog) => {
+                self.world.catalogs.insert(catalog.node_class.clone(), std::sync::Arc::clone(catalog));
+                self.supply(now);
+            }
+            Event::Price(offering, price) => self.price(offering, *price, now),
+            Event::Synced => self.world.synced = true,
+            Event::Pod(pod) => self.pod(pod, now),
+            Event::PodGone(key) => {
+                self.touch(key, now);
+                self.world.drop_pod(key, true);
+                self.ledger.forget(&key.to_string());
+                self.room(now);
+            }
+            Event::Node(node) => self.world.put_node((**node).clone()),
+            Event::NodeGone(name) => {
+                self.world.drop_node(name);
+                self.ledger.forget(name);
+                self.supply(now);
+            }
+            Event::Claim(claim) => {
+                self.ledger.unseen.remove(&claim.name);
+                self.ledger.done(Order::Create, &claim.name);
+                self.world.put_claim((**claim).clone());
+            }
+            Event::ClaimGone(name) => {
+                self.world.drop_claim(name);
+                self.ledger.forget(name);
+                self.supply(now);
+            }
+            Event::NodePool(pool) => {
+                self.world.pools.insert(pool.name.clone(), (**pool).clone());
+                self.supply(now);
+            }
+            Event::NodePoolGone(name) => {
+                self.world.pools.remove(name);
+            }
+            Event::NodeClass(class) => {
+                self.world.node_classes.insert(class.name.clone(), class.clone());
+                self.supply(now);
+            }
+            Event::NodeClassGone(name) => {
+                self.world.node_classes.remove(name);
+            }
+            Event::DaemonSet(set) => {
+                self.world.daemon_sets.insert(set.key.clone(), (**set).clone());
+            }
+            Event::DaemonSetGone(key) => {
+                self.world.daemon_sets.remove(key);
+            }
+            Event::Outcome(outcome) => self.outcome(outcome, now),
+        }
+    }
+
+    /// Plans if it is time, and gives out what is to be done.
+    pub fn poll(&mut self, now: Timestamp, scorer: &mut dyn Scorer) -> Vec<Action> {
+        let mut actions = std::mem::take(&mut self.orders);
+        let mut report = std::mem::take(&mut self.pending);
+        report.at = now;
+        if self.world.synced {
+            self.forget_sold_out(now);
+            let due = self.batch.shut(&self.world.settings, now);
+            let mut round = Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report };
+            removal::advance(&mut round);
+            if due {
+                self.batch.hungry = provision(&mut round, scorer);
+            }
+            lifecycle::advance(&mut round);
+            nominate(&mut round);
+            removal::empty_nodes(&mut round, scorer);
+        }
+        if !report.steps.is_empty() || !report.objections.is_empty() {
+            self.reports.push(report);
+        }
+        actions
+    }
+
+    /// When to poll again; `None` when only an event can change anything.
+    #[must_use]
+    pub fn deadline(&self, now: Timestamp) -> Option<Deadline> {
+        if !self.orders.is_empty() {
+            return Some(Deadline { at: now, why: Timer::Retry });
+        }
+        let batch = self.batch.closes(&self.world.settings).map(|at| Deadline { at, why: Timer::Batch });
+        let retry = self.ledger.next(now).map(|at| Deadline { at, why: Timer::Retry });
+        let sold_out = self.world.sold_out.values().min().filter(|_| self.batch.hungry).map(|at| Deadline { at: *at, why: Timer::SoldOut });
+        let claims = self.world.claims.values().filter(|c| !c.deleting && !self.ledger.outstanding(Order::Delete, &c.name));
+        let of_claims = claims.flat_map(|claim| {
+            let overdue = lifecycle::overdue_at(claim).map(|at| Deadline { at, why: Timer::Overdue });
+            let empty = removal::empty_until(&self.world, claim).map(|at| Deadline { at, why: Timer::Empty });
+            overdue.into_iter().chain(empty)
+        });
+        batch.into_iter().chain(retry).chain(sold_out).chain(of_claims).min()
+    }
+
+    /// What the rounds since the last call have to say.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// A plan for the world as it is, without acting on it.
+    pub fn plan(&self, now: Timestamp, scorer: &mut dyn Scorer) -> Plan {
+        plan::plan(&self.world, scorer, now)
+    }
+
+    /// What the running pods would cost packed from nothing.
+    pub fn yardstick(&self, now: Timestamp, scorer: &mut dyn Scorer) -> Yardstick {
+        plan::yardstick(&self.world, scorer, now)
+    }
+
+    /// Everything another engine needs to go on from here.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { objects: self.world.objects(), batch: self.batch.clone(), ledger: self.ledger.clone(), orders: self.orders.clone() }
+    }
+
+    /// An engine that goes on where the checkpoint was made.
+    #[must_use]
+    pub fn restore(checkpoint: Checkpoint) -> Self {
+        Self {
+            world: World::of_objects(checkpoint.objects),
+            batch: checkpoint.batch,
+            ledger: checkpoint.ledger,
+            orders: checkpoint.orders,
+            ..Self::default()
+        }
+    }
+
+    fn pod(&mut self, pod: &whittle_model::Pod, now: Timestamp) {
+        let before = self.world.pods.get(&pod.key).and_then(|r| r.node.clone());
+        let held = self.world.pods.get(&pod.key).is_some_and(|r| r.node.is_some() && !r.terminal());
+        self.world.put_pod(pod);
+        if before != pod.node || held != pod.holds_room() {
+            self.touch(&pod.key, now);
+            if held && !pod.holds_room() {
+                self.room(now);
+            }
+        }
+        if pod.nominated.is_some() || pod.node.is_some() {
+            self.ledger.done(Order::Nominate, &pod.key.to_string());
+        }
+        if self.world.pending.contains(&pod.key) {
+            self.batch.pod(&pod.uid, now);
+        }
+    }
+
+    /// Notes on the claim of a pod's node that a pod came or went.
+    fn touch(&mut self, key: &PodKey, now: Timestamp) {
+        let Some(record) = self.world.pods.get(key) else { return };
+        if self.world.tied_to_node(record) {
+            return;
+        }
+        let claim = record
+            .node
+            .as_ref()
+            .and_then(|name| self.world.nodes.get(name))
+            .and_then(|node| self.world.claim_by_provider.get(&node.provider_id))
+            .cloned();
+        if let Some(claim) = claim.and_then(|name| self.world.claims.get_mut(&name)) {
+            claim.status.last_pod_event = Some(now);
+        }
+    }
+
+    /// New things can be bought, or something bought is gone: pods that wait are planned again.
+    fn supply(&mut self, now: Timestamp) {
+        if !self.world.pending.is_empty() {
+            self.batch.change(now);
+        }
+    }
+
+    /// Room may have been set free.
+    fn room(&mut self, now: Timestamp) {
+        if self.batch.hungry {
+            self.supply(now);
+        }
+    }
+
+    fn price(&mut self, key: &whittle_model::OfferingKey, price: whittle_model::Micros, now: Timestamp) {
+        for catalog in self.world.catalogs.values_mut() {
+            let catalog = std::sync::Arc::make_mut(catalog);
+            let Ok(at) = catalog.types.binary_search_by(|t| t.name.cmp(&key.instance_type)) else { continue };
+            for offering in &mut catalog.types[at].offerings {
+                if offering.zone == key.zone && offering.capacity_type == key.capacity_type {
+                    offering.price = price;
+                }
+            }
+        }
+        self.room(now);
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, now: Timestamp) {
+        match outcome {
+            Outcome::Launched(launched) => {
+                self.orders.extend(lifecycle::launched(&mut self.world, &mut self.ledger, launched, now));
+                self.pending.steps.push(lifecycle::launched_step(launched));
+                self.room(now);
+            }
+            Outcome::LaunchFailed { claim, failure } => {
+                let (mut actions, mut report) = (Vec::new(), Report::default());
+                let mut round = Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report };
+                lifecycle::launch_failed(&mut round, claim, failure);
+                self.orders.extend(actions);
+                self.pending.steps.extend(report.steps);
+            }
+            Outcome::InstanceGone { claim } => {
+                self.ledger.done(Order::Terminate, claim);
+                self.ledger.done(Order::Launch, claim);
+                if self.world.claims.contains_key(claim) {
+                    self.ledger.ended.insert(claim.clone());
+                }
+            }
+        }
+    }
+
+    fn forget_sold_out(&mut self, now: Timestamp) {
+        let before = self.world.sold_out.len();
+        self.world.sold_out.retain(|_, until| *until > now);
+        if self.world.sold_out.len() < before {
+            self.room(now);
+        }
+    }
+}
+
+/// Plans for pods without a place and orders the claims; true when some fit nowhere.
+fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
+    let plan = plan::plan(round.world, scorer, round.now);
+    let objections = audit(round.world, &plan, round.now);
+    if !objections.is_empty() {
+        // A plan that the auditor objects to is a bug: nothing is bought on its word.
+        round.report.objections.extend(objections.iter().map(ToString::to_string));
+        return true;
+    }
+    round.report.objections.extend(plan.scorer_failure.iter().cloned());
+    let hungry = !plan.unplaced.is_empty();
+    for (on, pods) in plan.placed {
+        assign(round.world, &on, &pods);
+        round.report.steps.push(Step::Placed { on, pods });
+    }
+    for node in plan.nodes {
+        let name = node.claim.name.clone();
+        round.world.assigned.extend(node.pods.iter().map(|pod| (pod.clone(), name.clone())));
+        round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
+            claim: name.clone(),
+            node_pool: node.claim.node_pool.clone(),
+            pods: node.pods,
+            choice: node.choice,
+            price: node.cost,
+            types: node.claim.requirements.get(whittle_model::keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
+            runner_up: node.runner_up,
+        })));
+        round.ledger.unseen.insert(name);
+        round.world.put_claim(node.claim);
+    }
+    round.report.steps.extend(plan.unplaced.into_iter().map(|u| Step::Unplaced(Box::new(u))));
+    round.report.choice = plan.choice;
+    hungry
+}
+
+/// Pods that were given room on a node of ours that is still starting wait for that node.
+fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
+    let claim = match world.nodes.get(on) {
+        Some(node) => world.claim_of(node).filter(|c| c.status.initialized.is_none()).map(|c| c.name.clone()),
+        None => Some(on.to_owned()),
+    };
+    if let Some(claim) = claim {
+        world.assigned.extend(pods.iter().map(|pod| (pod.clone(), claim.clone())));
+    }
+}
+
+/// Nominates planned pods to their nodes once these have registered.
+fn nominate(round: &mut Round<'_>) {
+    if !round.world.settings.nominates() {
+        return;
+    }
+    let planned: Vec<(PodKey, String)> = round
+        .world
+        .assigned
+        .iter()
+        .filter_map(|(pod, claim)| {
+            let claim = round.world.claims.get(claim).filter(|c| c.status.registered.is_some() && !c.deleting)?;
+            let record = round.world.pods.get(pod).filter(|r| r.node.is_none())?;
+            (record.nominated.as_ref() != Some(&claim.status.node)).then(|| (pod.clone(), claim.status.node.clone()))
+        })
+        .collect();
+    let mut by_node: std::collections::BTreeMap<String, Vec<PodKey>> = std::collections::BTreeMap::new();
+    for (pod, node) in planned {
+        if round.ledger.admit(Order::Nominate, &pod.to_string(), round.now) {
+            round.act(Action::Nominate { pod: pod.clone(), node: node.clone() });
+            by_node.entry(node).or_default().push(pod);
+        }
+    }
+    round.report.steps.extend(by_node.into_iter().map(|(node, pods)| Step::Nominated { node, pods }));
+}

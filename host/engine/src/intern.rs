@@ -1,0 +1,61 @@
+//! Interning: equal values become one small integer, so that work is done per kind and not per
+//! object. Numbers follow the order of arrival and must never decide anything.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+/// A table of distinct values.
+#[derive(Debug, Clone)]
+pub(crate) struct Interner<T> {
+    values: Vec<Arc<T>>,
+    numbers: Lookup<Arc<T>, u32>,
+}
+
+impl<T: Eq + Hash> Default for Interner<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), numbers: Lookup::default() }
+    }
+}
+
+impl<T: Eq + Hash> Interner<T> {
+    /// The number of `value`, new or known.
+    pub(crate) fn number(&mut self, value: T) -> u32 {
+        if let Some(number) = self.numbers.0.get(&value) {
+            return *number;
+        }
+        let number = u32::try_from(self.values.len()).expect("fewer than 2^32 distinct values fit in memory");
+        let value = Arc::new(value);
+        self.values.push(Arc::clone(&value));
+        self.numbers.insert(value, number);
+        number
+    }
+
+    /// The value of a number that this table gave out.
+    pub(crate) fn value(&self, number: u32) -> &T {
+        &self.values[number as usize]
+    }
+}
+
+/// A hash map that can be asked and told, but not walked: its order would be nobody's.
+#[derive(Debug, Clone)]
+pub(crate) struct Lookup<K, V>(FxHashMap<K, V>);
+
+impl<K, V> Default for Lookup<K, V> {
+    fn default() -> Self {
+        Self(FxHashMap::default())
+    }
+}
+
+impl<K: Eq + Hash, V> Lookup<K, V> {
+    /// What is known of `key`.
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.0.get(key)
+    }
+
+    /// Notes `value` for `key`.
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        self.0.insert(key, value);
+    }
+}

@@ -1,0 +1,204 @@
+//! A claim's way from intent to a node in use: launch, registration, initialization, and what
+//! happens when one of them does not come.
+
+use whittle_model::{Action, ClaimStatus, Duration, LaunchFailure, Launched, NodeClaim, OfferingKey, Timestamp, keys};
+
+use crate::ledger::{Ledger, Order};
+use crate::report::{ClaimStep, Step};
+use crate::round::Round;
+use crate::world::World;
+
+/// As Karpenter: a launch that has not come by then will not.
+pub(crate) const LAUNCH_TIMEOUT: Duration = Duration::minutes(5);
+/// As Karpenter: a kubelet that has not joined by then will not.
+pub(crate) const REGISTRATION_TIMEOUT: Duration = Duration::minutes(15);
+/// Ours: drivers of accelerators take up to a quarter of an hour; twice that is a broken node.
+pub(crate) const INITIALIZATION_TIMEOUT: Duration = Duration::minutes(30);
+/// As Karpenter: how long an offering that was sold out is left alone.
+pub(crate) const SOLD_OUT_FOR: Duration = Duration::minutes(3);
+
+/// Takes every living claim one step further.
+pub(crate) fn advance(round: &mut Round<'_>) {
+    let names: Vec<String> = round.world.claims.values().filter(|c| !c.deleting).map(|c| c.name.clone()).collect();
+    for name in names {
+        let Some(claim) = round.world.claims.get(&name).cloned() else { continue };
+        let status = &claim.status;
+        match (status.launched, status.registered, status.initialized) {
+            (None, _, _) => launch(round, &claim),
+            (Some(since), None, _) => register(round, &claim, since),
+            (Some(_), Some(since), None) => initialize(round, &claim, since),
+            (Some(_), Some(_), Some(_)) => {}
+        }
+    }
+}
+
+/// When the claim's next milestone is overdue.
+pub(crate) fn overdue_at(claim: &NodeClaim) -> Option<Timestamp> {
+    let status = &claim.status;
+    match (status.launched, status.registered, status.initialized) {
+        (None, _, _) => Some(claim.created.plus(LAUNCH_TIMEOUT)),
+        (Some(since), None, _) => Some(since.plus(REGISTRATION_TIMEOUT)),
+        (Some(_), Some(since), None) => Some(since.plus(INITIALIZATION_TIMEOUT)),
+        (Some(_), Some(_), Some(_)) => None,
+    }
+}
+
+fn overdue(claim: &NodeClaim, now: Timestamp) -> bool {
+    overdue_at(claim).is_some_and(|at| at <= now)
+}
+
+fn launch(round: &mut Round<'_>, claim: &NodeClaim) {
+    if overdue(claim, round.now) {
+        return delete(round, &claim.name, "LaunchTimeout");
+    }
+    if round.ledger.unseen.contains(&claim.name) {
+        // Money is spent only on a claim that the watch has shown.
+        if round.ledger.admit(Order::Create, &claim.name, round.now) {
+            round.act(Action::CreateClaim(Box::new(claim.clone())));
+        }
+        return;
+    }
+    if round.ledger.admit(Order::Launch, &claim.name, round.now) {
+        round.act(Action::Launch { claim: claim.name.clone() });
+        round.step(&claim.name, ClaimStep::Launching);
+    }
+}
+
+fn register(round: &mut Round<'_>, claim: &NodeClaim, _since: Timestamp) {
+    let Some(node) = round.world.node_of(claim).cloned() else {
+        if overdue(claim, round.now) {
+            delete(round, &claim.name, "RegistrationTimeout");
+        }
+        return;
+    };
+    if node.labels.get(keys::REGISTERED).is_some_and(|v| v == "true") {
+        round.ledger.done(Order::Register, &node.name);
+        let now = round.now;
+        update(round, &claim.name, |status| {
+            status.registered = Some(now);
+            status.node.clone_from(&node.name);
+        });
+        round.step(&claim.name, ClaimStep::Registered(node.name));
+    } else if round.ledger.admit(Order::Register, &node.name, round.now) {
+        let mut labels = claim.labels.clone();
+        labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
+        let mut taints: Vec<_> = node.taints.iter().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
+        for taint in claim.taints.iter().chain(&claim.startup_taints) {
+            if !taints.iter().any(|t| t.key == taint.key && t.effect == taint.effect) {
+                taints.push(taint.clone());
+            }
+        }
+        round.act(Action::RegisterNode { node: node.name, claim: claim.name.clone(), labels, taints });
+    }
+}
+
+fn initialize(round: &mut Round<'_>, claim: &NodeClaim, _since: Timestamp) {
+    let Some(node) = round.world.node_of(claim).cloned() else { return };
+    if node.labels.get(keys::INITIALIZED).is_some_and(|v| v == "true") {
+        round.ledger.done(Order::Initialize, &node.name);
+        let now = round.now;
+        update(round, &claim.name, |status| status.initialized = Some(now));
+        return round.step(&claim.name, ClaimStep::Initialized(node.name));
+    }
+    let starting = node.taints.iter().any(|t| keys::ephemeral_taint(&t.key) || claim.startup_taints.contains(t));
+    let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
+    if node.ready && !starting && !missing {
+        if round.ledger.admit(Order::Initialize, &node.name, round.now) {
+            round.act(Action::InitializeNode { node: node.name });
+        }
+    } else if overdue(claim, round.now) {
+        delete(round, &claim.name, "InitializationTimeout");
+    }
+}
+
+/// Whether a resource comes from a device plugin, which may register after the node is ready.
+fn extended(name: &str) -> bool {
+    name.contains('/')
+}
+
+/// Orders a claim's removal.
+pub(crate) fn delete(round: &mut Round<'_>, claim: &str, reason: &str) {
+    if round.ledger.admit(Order::Delete, claim, round.now) {
+        round.act(Action::DeleteClaim { claim: claim.to_owned(), reason: reason.to_owned() });
+        round.step(claim, ClaimStep::Removing(reason.to_owned()));
+    }
+}
+
+/// Changes what is known of a claim and orders it written.
+fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatus)) {
+    let Some(claim) = round.world.claims.get_mut(name) else { return };
+    change(&mut claim.status);
+    let (labels, status) = (claim.labels.clone(), Box::new(claim.status.clone()));
+    round.act(Action::UpdateClaim { claim: name.to_owned(), labels, status });
+}
+
+/// An instance was bought for a claim. Labels of its type join those of the claim; the claim's own
+/// win.
+pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
+    ledger.done(Order::Launch, &launched.claim);
+    let claim = world.claims.get_mut(&launched.claim)?;
+    if !claim.status.provider_id.is_empty() {
+        return None; // a repeated answer
+    }
+    let catalog = world.catalogs.get(&claim.node_class);
+    if let Some(instance_type) = catalog.and_then(|c| c.get(&launched.instance_type)) {
+        for (key, value) in &instance_type.labels {
+            claim.labels.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    for (key, value) in [
+        (keys::ZONE, launched.zone.as_str()),
+        (keys::CAPACITY_TYPE, launched.capacity_type.name()),
+        (keys::INSTANCE_TYPE, &launched.instance_type),
+    ] {
+        claim.labels.insert(key.to_owned(), value.to_owned());
+    }
+    let status = &mut claim.status;
+    status.launched = Some(now);
+    status.provider_id.clone_from(&launched.provider_id);
+    status.instance_type.clone_from(&launched.instance_type);
+    status.zone.clone_from(&launched.zone);
+    status.capacity_type = Some(launched.capacity_type);
+    status.price = launched.price;
+    status.capacity = launched.capacity.clone();
+    status.allocatable = launched.allocatable.clone();
+    status.launch_error = None;
+    world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
+    Some(Action::UpdateClaim { claim: launched.claim.clone(), labels: claim.labels.clone(), status: Box::new(claim.status.clone()) })
+}
+
+/// The step that reports a launch.
+pub(crate) fn launched_step(launched: &Launched) -> Step {
+    let offering =
+        OfferingKey { instance_type: launched.instance_type.clone(), zone: launched.zone.clone(), capacity_type: launched.capacity_type };
+    Step::Claim { claim: launched.claim.clone(), what: ClaimStep::Launched { offering, price: launched.price } }
+}
+
+/// Nothing could be bought for a claim. Sold-out offerings are remembered and the claim goes; its
+/// pods are planned for again. Anything else is tried again until the launch is overdue.
+pub(crate) fn launch_failed(round: &mut Round<'_>, claim: &str, failure: &LaunchFailure) {
+    round.ledger.launch_failed(claim, round.now);
+    let message = match failure {
+        LaunchFailure::InsufficientCapacity(offerings) => {
+            let until = round.now.plus(SOLD_OUT_FOR);
+            for offering in offerings {
+                round.world.sold_out.insert(offering.clone(), until);
+                round.report.steps.push(Step::SoldOut { offering: offering.clone(), until });
+            }
+            delete(round, claim, "InsufficientCapacity");
+            format!("sold out: {}", offerings.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        LaunchFailure::NodeClassNotReady(why) => {
+            delete(round, claim, "NodeClassNotReady");
+            why.clone()
+        }
+        LaunchFailure::Other(reason, message) => {
+            let error = Some((reason.clone(), message.clone()));
+            if round.world.claims.get(claim).is_some_and(|c| c.status.launch_error != error) {
+                update(round, claim, |status| status.launch_error = error);
+            }
+            format!("{reason}: {message}")
+        }
+    };
+    round.step(claim, ClaimStep::LaunchFailed(message));
+}

@@ -1,0 +1,247 @@
+//! The plan: which pods need a place, which have one on what exists, and what is bought for the
+//! rest. A plan reads the world and changes nothing.
+
+pub(crate) mod amounts;
+pub(crate) mod bins;
+pub(crate) mod classes;
+pub(crate) mod cost;
+pub(crate) mod finish;
+pub(crate) mod greedy;
+pub(crate) mod judge;
+pub(crate) mod limits;
+pub(crate) mod refusals;
+pub(crate) mod states;
+pub(crate) mod tables;
+pub(crate) mod write;
+
+use std::collections::BTreeMap;
+
+use whittle_model::{Micros, NodeClaim, OfferingKey, Packing, PodKey, Scorer, Timestamp};
+
+use crate::pack;
+use crate::report::{Choice, Unplaced};
+use crate::world::World;
+use amounts::Dimensions;
+use bins::Bins;
+use classes::{Class, Terms};
+use finish::Priced;
+use greedy::{Bench, Draft};
+use limits::Remaining;
+use states::States;
+use tables::Tables;
+
+/// What is to be done about pods without a place.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// Nodes to be bought.
+    pub nodes: Vec<PlannedNode>,
+    /// Pods with room on a node or claim that exists, by its name.
+    pub placed: BTreeMap<String, Vec<PodKey>>,
+    /// Pods that fit nowhere.
+    pub unplaced: Vec<Unplaced>,
+    /// How the new nodes were chosen.
+    pub choice: Option<Choice>,
+    /// What the scorer said when it could not answer.
+    pub scorer_failure: Option<String>,
+}
+
+/// A node to be bought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedNode {
+    /// The claim to be written.
+    pub claim: NodeClaim,
+    /// The pods it is for.
+    pub pods: Vec<PodKey>,
+    /// The offering the plan counts on.
+    pub choice: OfferingKey,
+    /// What choice minimised, an hour.
+    pub rank: Micros,
+    /// What the bill will say, an hour.
+    pub cost: Micros,
+    /// The best offering of another type, and its rank.
+    pub runner_up: Option<(OfferingKey, Micros)>,
+}
+
+/// What the running pods would cost packed from nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Yardstick {
+    /// The documented greedy's plan, an hour.
+    pub greedy: Micros,
+    /// No plan costs less, an hour.
+    pub bound: Micros,
+}
+
+/// Plans for every pod of `world` that needs a place.
+pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
+    let (pods, mut unplaced) = refusals::sort_out(world);
+    if pods.is_empty() {
+        return Plan { unplaced, ..Plan::default() };
+    }
+    let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
+    let dimensions = Dimensions::of(requests);
+    let tables = Tables::new(world, dimensions, scorer, now);
+    let mut states = States::new(&tables);
+    let mut terms = Terms::new(world);
+    let classes = classes::classify(world, &pods, &tables.dimensions, &mut terms, &mut states);
+    let mut bins = Bins::new(world, &tables.dimensions, &mut terms);
+    let seats = seat(world, &classes, &states, &mut bins);
+    let remaining = Remaining::new(world, &tables);
+    let mut bench = Bench { tables: &tables, states: &mut states, classes: &classes };
+    let (best, choice) = choose(world, &mut bench, &seats, &remaining);
+    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &remaining, now));
+    let placed = seats.placed(&bins, &classes);
+    bins.undo();
+    let nodes = write::nodes(world, &tables, &classes, &seats, best, now);
+    Plan { nodes, placed, unplaced, choice, scorer_failure: tables.scorer_failure }
+}
+
+/// What the running pods would cost on new nodes alone, with every pool empty.
+pub fn yardstick(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Yardstick {
+    let bound_pods = world.usage.values().flat_map(|usage| usage.pods.iter());
+    let pods: Vec<&PodKey> = bound_pods.filter(|key| world.pods.get(*key).is_some_and(|r| !world.tied_to_node(r))).collect();
+    let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
+    let tables = Tables::new(world, Dimensions::of(requests), scorer, now);
+    let mut states = States::new(&tables);
+    let mut terms = Terms::new(world);
+    let classes = classes::classify(world, &pods, &tables.dimensions, &mut terms, &mut states);
+    let mut left: Vec<usize> = classes.iter().map(|c| c.members.len()).collect();
+    let untouched = Remaining::untouched(&tables);
+    let mut bench = Bench { tables: &tables, states: &mut states, classes: &classes };
+    let draft = greedy::pack(&mut bench, &classes::runs(&classes, &left), &mut untouched.clone());
+    let greedy = finish::finish(&bench, draft, "greedy", untouched.clone());
+    for (class, count) in &greedy.unplaced {
+        left[*class] -= count;
+    }
+    let bound = pack::bound(&cost::translate(&mut bench, &left, &untouched).problem).rank;
+    Yardstick { greedy: greedy.cost, bound: bound.max(Micros(0)).min(greedy.cost) }
+}
+
+/// Who sits where on what exists, by class.
+#[derive(Debug)]
+pub(crate) struct Seats<'w> {
+    /// Pods with a bin of their own from an earlier plan or a nomination.
+    kept: Vec<(PodKey, usize)>,
+    /// Members of each class that were not kept, in order.
+    pub(crate) members: Vec<Vec<&'w PodKey>>,
+    /// Bin and count for each class, in order.
+    filled: Vec<Vec<(usize, usize)>>,
+    /// How many pods of each class have no seat.
+    pub(crate) left: Vec<usize>,
+}
+
+impl Seats<'_> {
+    fn placed(&self, bins: &Bins<'_>, classes: &[Class<'_>]) -> BTreeMap<String, Vec<PodKey>> {
+        let mut placed: BTreeMap<String, Vec<PodKey>> = BTreeMap::new();
+        for (key, bin) in &self.kept {
+            placed.entry(bins.get(*bin).name.to_owned()).or_default().push(key.clone());
+        }
+        for (class, filled) in self.filled.iter().enumerate().take(classes.len()) {
+            let mut members = self.members[class].iter();
+            for (bin, count) in filled {
+                let keys = members.by_ref().take(*count).map(|key| (*key).clone());
+                placed.entry(bins.get(*bin).name.to_owned()).or_default().extend(keys);
+            }
+        }
+        placed
+    }
+
+    /// The members of a class without a seat, in order.
+    pub(crate) fn standing(&self, class: usize) -> &[&PodKey] {
+        let members = &self.members[class];
+        &members[members.len() - self.left[class]..]
+    }
+}
+
+/// Gives pods their place on what exists: first those for which it was meant, then by the
+/// documented order.
+fn seat<'w>(world: &'w World, classes: &[Class<'w>], states: &States, bins: &mut Bins<'w>) -> Seats<'w> {
+    let mut seats = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
+    for class in classes {
+        let mut members = Vec::with_capacity(class.members.len());
+        for member in &class.members {
+            let meant = bins::meant_for(world, member.key).and_then(|name| bins.find(name));
+            let fitting = meant.filter(|bin| class.profiles.iter().any(|p| bins.capacity(*bin, class, states.wanted(*p), 1) > 0));
+            match fitting {
+                Some(bin) => {
+                    bins.place(bin, class, 1);
+                    seats.kept.push((member.key.clone(), bin));
+                }
+                None => members.push(member.key),
+            }
+        }
+        seats.members.push(members);
+    }
+    for (number, class) in classes.iter().enumerate() {
+        let count = seats.members[number].len();
+        let filled = if bins.len() == 0 { Vec::new() } else { bins.fill(class, states, count) };
+        seats.left.push(count - filled.iter().map(|(_, n)| n).sum::<usize>());
+        seats.filled.push(filled);
+    }
+    seats
+}
+
+/// Asks every packer and takes the best answer; the greedy's when nothing is better.
+fn choose(world: &World, bench: &mut Bench<'_, '_>, seats: &Seats<'_>, remaining: &Remaining) -> (Priced, Option<Choice>) {
+    let left = &seats.left;
+    let runs = classes::runs(bench.classes, left);
+    if runs.is_empty() {
+        return (Priced::default(), None);
+    }
+    let draft = greedy::pack(bench, &runs, &mut remaining.clone());
+    let greedy = finish::finish(bench, draft.clone(), "greedy", remaining.clone());
+    let greedy_cost = greedy.cost;
+    let mut placed_left = left.clone();
+    for (class, count) in &greedy.unplaced {
+        placed_left[*class] -= count;
+    }
+    let translated = cost::translate(bench, &placed_left, remaining);
+    let (best, bound) = if world.settings.packing == Packing::Greedy {
+        let bound = pack::bound(&translated.problem);
+        (greedy, bound.rank)
+    } else {
+        portfolio(world, bench, seats, &translated, (draft, greedy), remaining)
+    };
+    if best.claims.is_empty() {
+        return (best, None);
+    }
+    let choice = choice(&best, greedy_cost, bound);
+    (best, Some(choice))
+}
+
+/// Solves for cost and returns the better of the answer and the greedy's, with the lower bound.
+fn portfolio(
+    world: &World,
+    bench: &mut Bench<'_, '_>,
+    seats: &Seats<'_>,
+    translated: &cost::Translated,
+    greedy: (Draft, Priced),
+    remaining: &Remaining,
+) -> (Priced, Micros) {
+    let (mut draft, greedy) = greedy;
+    draft.unplaced.clear();
+    let start = translated.packing(bench, &draft);
+    let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
+    let solved = translated.draft(bench, &solution.packing, remaining);
+    let mut solved = finish::finish(bench, solved, solution.method, remaining.clone());
+    solved.unplaced.extend(greedy.unplaced.iter().copied());
+    let best = judge::better(world, bench, seats, greedy, solved, remaining);
+    (best, solution.bound.rank)
+}
+
+fn choice(best: &Priced, greedy: Micros, bound: Micros) -> Choice {
+    let mut mix: BTreeMap<whittle_model::CapacityType, usize> = BTreeMap::new();
+    for claim in &best.claims {
+        *mix.entry(claim.choice.capacity_type).or_default() += 1;
+    }
+    Choice {
+        pods: best.claims.iter().flat_map(|c| &c.content).map(|(_, count)| count).sum(),
+        nodes: best.claims.len(),
+        method: best.method.to_owned(),
+        cost: best.cost,
+        greedy,
+        // A pod that finds room on a node of a pool below its tier can cost less than the bound for
+        // plans that keep to tiers.
+        bound: bound.max(Micros(0)).min(best.cost),
+        mix: mix.into_iter().collect(),
+    }
+}

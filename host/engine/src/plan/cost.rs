@@ -1,0 +1,253 @@
+//! Packing for cost, translated: from classes, pools and offerings to the abstract problem of
+//! [`crate::pack`], and from its answer back to claims.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whittle_model::Toleration;
+
+use super::amounts::fits;
+use super::bins::repelling;
+use super::classes::Class;
+use super::greedy::{Bench, Draft, OpenClaim, open};
+use super::limits::Remaining;
+use super::states::{ProfileId, StateId};
+use crate::pack::{Kind, Packing, Problem};
+
+/// What a kind of the problem stands for: the best offering of a row for the same set of profiles.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    pool: usize,
+    offer: usize,
+}
+
+/// The problem and the way back.
+#[derive(Debug)]
+pub(crate) struct Translated {
+    pub(crate) problem: Problem,
+    sources: Vec<Source>,
+    /// The profiles that each kind admits.
+    admitted: Vec<BTreeSet<usize>>,
+    /// Plan class of each problem class.
+    classes: Vec<usize>,
+}
+
+/// States of an empty claim after each profile, by pool: what a pod of that profile could have.
+type Openings = BTreeMap<ProfileId, Vec<Option<StateId>>>;
+
+/// The problem of placing `left` pods of each class on new nodes only. A class may go to the pools
+/// of the first tier in which it fits at all, within what is left of the limits.
+pub(crate) fn translate(bench: &mut Bench<'_, '_>, left: &[usize], remaining: &Remaining) -> Translated {
+    let openings = openings(bench);
+    let profiles: Vec<ProfileId> = openings.keys().copied().collect();
+    let (kinds, sources, admitted) = kinds(bench, &openings, remaining);
+    let wanted: Vec<usize> = (0..bench.classes.len()).filter(|c| left[*c] > 0).collect();
+    let width = bench.tables.dimensions.names().len();
+    let mut problem = Problem { width, classes: Vec::new(), kinds };
+    let mut by_group: BTreeMap<(&[Toleration], &[ProfileId]), Vec<usize>> = BTreeMap::new();
+    for number in &wanted {
+        let class = &bench.classes[*number];
+        let reachable = by_group.entry((class.tolerations, &class.profiles[..])).or_insert_with(|| {
+            let open: Vec<bool> = bench.tables.pools.iter().map(|table| repelling(&table.pool.template.taints, class).is_none()).collect();
+            let mine: Vec<usize> = class.profiles.iter().filter_map(|p| profiles.binary_search(p).ok()).collect();
+            (0..sources.len()).filter(|kind| open[sources[*kind].pool] && mine.iter().any(|p| admitted[*kind].contains(p))).collect()
+        });
+        let mut allowed: Vec<usize> = reachable.iter().copied().filter(|kind| fits(&class.need, &problem.kinds[*kind].capacity)).collect();
+        let tier = allowed.iter().map(|kind| bench.tables.pools[sources[*kind].pool].tier).min();
+        allowed.retain(|kind| Some(bench.tables.pools[sources[*kind].pool].tier) == tier);
+        problem.classes.push(crate::pack::Class {
+            demand: class.need.to_vec(),
+            count: u32::try_from(left[*number]).unwrap_or(u32::MAX),
+            kinds: allowed.into_iter().map(index).collect(),
+            alone: class.alone(),
+            conflicts: Vec::new(),
+        });
+    }
+    add_conflicts(bench, &wanted, &mut problem);
+    Translated { problem, sources, admitted, classes: wanted }
+}
+
+fn index(at: usize) -> u32 {
+    u32::try_from(at).expect("fewer kinds and classes than 2^32")
+}
+
+fn openings(bench: &mut Bench<'_, '_>) -> Openings {
+    let profiles: BTreeSet<ProfileId> = bench.classes.iter().flat_map(|c| c.profiles.iter().copied()).collect();
+    let mut all = Openings::new();
+    for profile in profiles {
+        let states = (0..bench.tables.pools.len())
+            .map(|pool| {
+                let base = bench.states.base(pool);
+                bench.states.merge(bench.tables, base, profile)
+            })
+            .collect();
+        all.insert(profile, states);
+    }
+    all
+}
+
+/// One kind for each row and set of profiles that its offerings admit: the best-ranked of them.
+fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (Vec<Kind>, Vec<Source>, Vec<BTreeSet<usize>>) {
+    let (mut kinds, mut sources, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
+    for (pool, table) in bench.tables.pools.iter().enumerate() {
+        for row in &table.rows {
+            if remaining.limited(pool) && remaining.crossed(pool, &row.instance_type.capacity).is_some() {
+                continue;
+            }
+            let mut best: BTreeMap<BTreeSet<usize>, usize> = BTreeMap::new();
+            for offer in row.offers.clone() {
+                let admits: BTreeSet<usize> = openings
+                    .values()
+                    .enumerate()
+                    .filter(|(_, states)| states[pool].is_some_and(|s| bench.states.get(s).offers.contains(offer)))
+                    .map(|(profile, _)| profile)
+                    .collect();
+                if admits.is_empty() {
+                    continue;
+                }
+                let slot = best.entry(admits).or_insert(offer);
+                if (table.offers[offer].rank, offer) < (table.offers[*slot].rank, *slot) {
+                    *slot = offer;
+                }
+            }
+            for (admits, offer) in best {
+                let priced = &table.offers[offer];
+                kinds.push(Kind { capacity: row.room.to_vec(), rank: priced.rank, cost: priced.cost });
+                sources.push(Source { pool, offer });
+                admitted.push(admits);
+            }
+        }
+    }
+    (kinds, sources, admitted)
+}
+
+/// Classes that never share a node: by anti-affinity, or because they ask for different values of
+/// a label that the pool leaves open. Classes that are alike in both are compared once.
+fn add_conflicts(bench: &mut Bench<'_, '_>, wanted: &[usize], problem: &mut Problem) {
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, number) in wanted.iter().enumerate() {
+        let class = &bench.classes[*number];
+        groups.entry((&class.profiles[..], &class.owned[..], &class.matched[..])).or_default().push(at);
+    }
+    let groups: Vec<Vec<usize>> = groups.into_values().collect();
+    for (n, left) in groups.iter().enumerate() {
+        for right in &groups[n..] {
+            let (a, b) = (&bench.classes[wanted[left[0]]], &bench.classes[wanted[right[0]]]);
+            if a.excludes(b) || clash(bench.states, a, b) {
+                for (x, y) in left.iter().flat_map(|x| right.iter().map(move |y| (*x, *y))).filter(|(x, y)| x != y) {
+                    problem.classes[x].conflicts.push(index(y));
+                    problem.classes[y].conflicts.push(index(x));
+                }
+            }
+        }
+    }
+    for class in &mut problem.classes {
+        class.conflicts.sort_unstable();
+        class.conflicts.dedup();
+    }
+}
+
+/// Whether no alternative of one class agrees with any of the other.
+fn clash(states: &super::states::States, a: &Class<'_>, b: &Class<'_>) -> bool {
+    !a.profiles.iter().any(|p| b.profiles.iter().any(|q| p == q || states.wanted(*p).intersects(states.wanted(*q))))
+}
+
+impl Translated {
+    /// A packing as a draft. Where merged requirements refuse what pairwise checks allowed, the
+    /// pods concerned are opened anew by the greedy rule.
+    pub(crate) fn draft(&self, bench: &mut Bench<'_, '_>, packing: &Packing, remaining: &Remaining) -> Draft {
+        let mut draft = Draft {
+            claims: Vec::new(),
+            unplaced: packing.unplaced.iter().map(|(c, n)| (self.classes[*c as usize], *n as usize)).collect(),
+        };
+        let mut loose: Vec<(usize, usize)> = Vec::new();
+        for pattern in &packing.patterns {
+            for _ in 0..pattern.times {
+                let claim = self.claim(bench, pattern.kind, &pattern.items, &mut loose);
+                draft.claims.extend(claim);
+            }
+        }
+        for (class, count) in loose {
+            reopen(bench, &mut draft, class, count, &mut remaining.clone());
+        }
+        draft
+    }
+
+    /// The greedy's draft as a packing, for the solver to beat. What the problem does not know (a
+    /// pod on a node of a pool below its tier) makes the whole draft unknown: nothing packed.
+    pub(crate) fn packing(&self, bench: &Bench<'_, '_>, draft: &Draft) -> Packing {
+        self.known(bench, draft).unwrap_or_else(|| Packing {
+            patterns: Vec::new(),
+            unplaced: self.problem.classes.iter().enumerate().map(|(class, c)| (index(class), c.count)).collect(),
+        })
+    }
+
+    fn known(&self, bench: &Bench<'_, '_>, draft: &Draft) -> Option<Packing> {
+        let mut kinds: BTreeMap<(usize, u32, &BTreeSet<usize>), usize> = BTreeMap::new();
+        for (kind, source) in self.sources.iter().enumerate() {
+            let row = bench.tables.pools[source.pool].offers[source.offer].row;
+            kinds.insert((source.pool, row, &self.admitted[kind]), kind);
+        }
+        let none: BTreeSet<usize> = BTreeSet::new();
+        let mut packing = Packing::default();
+        for claim in &draft.claims {
+            let row = bench.tables.pools[claim.pool].offers[best_offer(bench, claim)?].row;
+            let mut items: BTreeMap<u32, u32> = BTreeMap::new();
+            for (class, count) in &claim.content {
+                *items.entry(index(self.classes.binary_search(class).ok()?)).or_default() += index(*count);
+            }
+            let of_row = kinds.range((claim.pool, row, &none)..).take_while(|((pool, r, _), _)| (*pool, *r) == (claim.pool, row));
+            let holds_all =
+                |kind: usize| items.keys().all(|class| self.problem.classes[*class as usize].kinds.binary_search(&index(kind)).is_ok());
+            let kind = of_row.map(|(_, kind)| *kind).filter(|kind| holds_all(*kind)).min_by_key(|kind| self.problem.kinds[*kind].rank)?;
+            packing.patterns.push(crate::pack::Pattern { kind: index(kind), items: items.into_iter().collect(), times: 1 });
+        }
+        Some(packing)
+    }
+
+    fn claim(&self, bench: &mut Bench<'_, '_>, kind: u32, items: &[(u32, u32)], loose: &mut Vec<(usize, usize)>) -> Option<OpenClaim> {
+        let source = self.sources[kind as usize];
+        let classes = bench.classes;
+        let mut claim: Option<OpenClaim> = None;
+        for (class, count) in items {
+            let (number, count) = (self.classes[*class as usize], *count as usize);
+            let current = claim
+                .get_or_insert_with(|| OpenClaim::new(source.pool, bench.states.base(source.pool), bench.tables.dimensions.names().len()));
+            let state = classes[number].profiles.iter().find_map(|profile| {
+                let state = bench.states.merge(bench.tables, current.state, *profile)?;
+                bench.states.get(state).offers.contains(source.offer).then_some(state)
+            });
+            match state {
+                Some(state) => current.take(number, &classes[number], count, state),
+                None => loose.push((number, count)),
+            }
+        }
+        claim.filter(|c| c.pods > 0)
+    }
+}
+
+/// Opens claims for pods of one class and fills each with what it accepts.
+fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count: usize, remaining: &mut Remaining) {
+    let classes = bench.classes;
+    let class = &classes[number];
+    while count > 0 {
+        let opened = class.profiles.iter().find_map(|p| open(bench, number, *p, remaining).map(|claim| (claim, *p)));
+        let Some((mut claim, profile)) = opened else {
+            draft.unplaced.push((number, count));
+            return;
+        };
+        count -= 1;
+        while count > 0 {
+            let Some(state) = claim.accepts(bench, class, profile) else { break };
+            claim.take(number, class, 1, state);
+            count -= 1;
+        }
+        draft.claims.push(claim);
+    }
+}
+
+/// The best-ranked offering that holds what a claim holds.
+fn best_offer(bench: &Bench<'_, '_>, claim: &OpenClaim) -> Option<usize> {
+    let table = &bench.tables.pools[claim.pool];
+    let ranked = bench.states.get(claim.state).offers.ones().filter(|o| fits(&claim.used, &table.rows[table.offers[*o].row as usize].room));
+    ranked.min_by_key(|o| (table.offers[*o].rank, *o))
+}

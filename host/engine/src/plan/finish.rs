@@ -1,0 +1,162 @@
+//! From a draft to claims that can be written: the types that are left, the offering the plan
+//! counts on, the price, the runner-up, and limits held against every type a claim may become.
+
+use std::collections::BTreeMap;
+
+use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, keys};
+
+use super::amounts::fits;
+use super::greedy::{Bench, Draft, OpenClaim};
+use super::limits::Remaining;
+use super::tables::{Offer, PoolTable};
+
+/// EC2 is asked for at most this many types in one launch; naming more would only make the claim
+/// larger.
+pub(crate) const TYPES_IN_A_CLAIM: usize = 60;
+
+/// A claim as it will be written, still by class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) pool: usize,
+    pub(crate) content: Vec<(usize, usize)>,
+    pub(crate) requirements: whittle_model::Requirements,
+    pub(crate) requests: Resources,
+    /// Names of the types it may become, best first.
+    pub(crate) types: Vec<String>,
+    pub(crate) choice: OfferingKey,
+    pub(crate) rank: Micros,
+    pub(crate) cost: Micros,
+    pub(crate) runner_up: Option<(OfferingKey, Micros)>,
+}
+
+/// Claims of a packer with what they cost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Priced {
+    pub(crate) method: &'static str,
+    pub(crate) claims: Vec<Finished>,
+    pub(crate) unplaced: Vec<(usize, usize)>,
+    pub(crate) rank: Micros,
+    pub(crate) cost: Micros,
+}
+
+impl Priced {
+    pub(crate) fn missing(&self) -> usize {
+        self.unplaced.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Whether this is better: more pods placed, then a lower rank, then fewer nodes.
+    pub(crate) fn better_than(&self, other: &Self) -> bool {
+        (self.missing(), self.rank, self.claims.len()) < (other.missing(), other.rank, other.claims.len())
+    }
+}
+
+/// Prices a draft. Claims that no longer keep within the limits of their pool lose their largest
+/// types; one that keeps none gives its pods back.
+pub(crate) fn finish(bench: &Bench<'_, '_>, draft: Draft, method: &'static str, mut remaining: Remaining) -> Priced {
+    let mut priced = Priced { method, unplaced: draft.unplaced, ..Priced::default() };
+    for claim in draft.claims {
+        match finish_claim(bench, &claim, &mut remaining) {
+            Some(finished) => {
+                priced.rank = priced.rank + finished.rank;
+                priced.cost = priced.cost + finished.cost;
+                priced.claims.push(finished);
+            }
+            None => {
+                for (class, count) in claim.content {
+                    match priced.unplaced.iter_mut().find(|(c, _)| *c == class) {
+                        Some((_, so_far)) => *so_far += count,
+                        None => priced.unplaced.push((class, count)),
+                    }
+                }
+            }
+        }
+    }
+    priced
+}
+
+fn finish_claim(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) -> Option<Finished> {
+    let table = &bench.tables.pools[claim.pool];
+    let state = bench.states.get(claim.state);
+    let limited = remaining.limited(claim.pool);
+    let allowed = |offer: &Offer<'_>| {
+        let row = &table.rows[offer.row as usize];
+        fits(&claim.used, &row.room) && (!limited || remaining.crossed(claim.pool, &row.instance_type.capacity).is_none())
+    };
+    let mut offers: Vec<&Offer<'_>> = state.offers.ones().map(|o| &table.offers[o]).filter(|o| allowed(o)).collect();
+    offers.sort_by(|a, b| order(table, a).cmp(&order(table, b)));
+    let best = *offers.first()?;
+    let mut rows: Vec<u32> = Vec::new();
+    for offer in &offers {
+        if rows.len() == TYPES_IN_A_CLAIM {
+            break;
+        }
+        if !rows.contains(&offer.row) {
+            rows.push(offer.row);
+        }
+    }
+    offers.retain(|o| rows.contains(&o.row));
+    if limited {
+        remaining.take(claim.pool, &largest(table, &rows));
+    }
+    let runner_up = offers.iter().find(|o| o.row != best.row).map(|o| (table.key(o), o.rank));
+    let types: Vec<String> = rows.iter().map(|row| table.rows[*row as usize].instance_type.name.clone()).collect();
+    let mut requirements = state.requirements.clone();
+    requirements.add(any_of(keys::INSTANCE_TYPE, &types));
+    requirements.add(any_of(keys::CAPACITY_TYPE, &capacity_types(&offers)));
+    Some(Finished {
+        pool: claim.pool,
+        content: claim.content.clone(),
+        requirements,
+        requests: requests(bench, claim, table, &rows),
+        types,
+        choice: table.key(best),
+        rank: best.rank,
+        cost: best.cost,
+        runner_up,
+    })
+}
+
+/// The order in which offerings are preferred: rank, then what makes the order total.
+fn order<'a>(table: &'a PoolTable<'_>, offer: &'a Offer<'_>) -> (Micros, CapacityType, &'a str, &'a str) {
+    (offer.rank, offer.offering.capacity_type, &table.rows[offer.row as usize].instance_type.name, &offer.offering.zone)
+}
+
+fn largest(table: &PoolTable<'_>, rows: &[u32]) -> Resources {
+    let mut largest = Resources::default();
+    for row in rows {
+        largest.raise_to(&table.rows[*row as usize].instance_type.capacity);
+    }
+    largest
+}
+
+fn capacity_types(offers: &[&Offer<'_>]) -> Vec<String> {
+    let mut all: Vec<CapacityType> = offers.iter().map(|o| o.offering.capacity_type).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().map(|c| c.name().to_owned()).collect()
+}
+
+fn any_of(key: &str, values: &[String]) -> Requirement {
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    Requirement::any_of(key, &values)
+}
+
+/// What the claim's pods ask for, with the least that daemons take of any type it may become.
+fn requests(bench: &Bench<'_, '_>, claim: &OpenClaim, table: &PoolTable<'_>, rows: &[u32]) -> Resources {
+    let mut sum = Resources::default();
+    let mut by_class: BTreeMap<usize, usize> = BTreeMap::new();
+    for (class, count) in &claim.content {
+        *by_class.entry(*class).or_default() += count;
+    }
+    for (class, count) in by_class {
+        let count = i64::try_from(count).expect("fewer pods than 2^63");
+        for (name, amount) in bench.classes[class].requests.iter() {
+            sum.set(name, sum.get(name).saturating_add(amount.saturating_mul(count)));
+        }
+    }
+    let least = rows.iter().map(|row| &table.rows[*row as usize].daemons).min_by(|a, b| a.iter().cmp(b.iter()));
+    if let Some(least) = least {
+        sum.add(least);
+    }
+    sum
+}

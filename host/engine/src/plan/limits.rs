@@ -1,0 +1,80 @@
+//! How much each pool may still buy, kept strictly within a plan.
+
+use whittle_model::resources::NODES;
+use whittle_model::{NodeClaim, Resources, keys};
+
+use super::tables::Tables;
+use crate::world::World;
+
+/// What is left of the limits of each pool, in the order of the tables. Resources that a pool does
+/// not limit are not listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remaining(Vec<Vec<(String, i64)>>);
+
+impl Remaining {
+    /// Limits less what the pools own.
+    pub(crate) fn new(world: &World, tables: &Tables<'_>) -> Self {
+        let mut all: Vec<Vec<(String, i64)>> = Vec::new();
+        for table in &tables.pools {
+            let limits = &table.pool.limits.amounts;
+            let owned = if limits.is_empty() { Resources::default() } else { owned_by(world, &table.pool.name) };
+            all.push(limits.iter().map(|(name, limit)| (name.clone(), limit.saturating_sub(owned.get(name)))).collect());
+        }
+        Self(all)
+    }
+
+    /// The same limits with nothing owned.
+    pub(crate) fn untouched(tables: &Tables<'_>) -> Self {
+        Self(tables.pools.iter().map(|table| table.pool.limits.amounts.clone()).collect())
+    }
+
+    /// Whether the pool has any limit at all.
+    pub(crate) fn limited(&self, pool: usize) -> bool {
+        !self.0[pool].is_empty()
+    }
+
+    /// The first limit that one more node of this capacity would cross: its name, what is left of
+    /// it, and what the node would take.
+    pub(crate) fn crossed(&self, pool: usize, capacity: &Resources) -> Option<(&str, i64, i64)> {
+        self.0[pool].iter().find_map(|(name, left)| {
+            let takes = if name == NODES { 1 } else { capacity.get(name) };
+            (takes > *left).then_some((name.as_str(), *left, takes))
+        })
+    }
+
+    /// Takes a node of this capacity from what is left.
+    pub(crate) fn take(&mut self, pool: usize, capacity: &Resources) {
+        for (name, left) in &mut self.0[pool] {
+            *left -= if name == NODES { 1 } else { capacity.get(name) };
+        }
+    }
+}
+
+/// What a pool owns: the capacity of its claims and of nodes without one. A claim that is not
+/// bought yet counts as the largest type it may become.
+pub(crate) fn owned_by(world: &World, pool: &str) -> Resources {
+    let mut sum = Resources::default();
+    for claim in world.claims.values().filter(|c| c.node_pool == pool) {
+        sum.add(&claim_capacity(world, claim));
+        sum.add(&Resources::of(&[(NODES, 1)]));
+    }
+    for node in world.nodes.values().filter(|n| n.labels.get(keys::NODE_POOL).is_some_and(|p| p == pool)) {
+        if world.claim_of(node).is_none() {
+            sum.add(&node.capacity);
+            sum.add(&Resources::of(&[(NODES, 1)]));
+        }
+    }
+    sum
+}
+
+fn claim_capacity(world: &World, claim: &NodeClaim) -> Resources {
+    if claim.status.launched.is_some() {
+        return claim.status.capacity.clone();
+    }
+    let mut largest = Resources::default();
+    let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
+    for instance_type in names.iter().filter_map(|name| world.catalog(&claim.node_class)?.get(name)) {
+        largest.raise_to(&instance_type.capacity);
+    }
+    largest
+}

@@ -1,0 +1,123 @@
+//! Claims as they are written to the cluster.
+
+use std::collections::BTreeMap;
+
+use whittle_model::{ClaimStatus, Labels, NodeClaim, NodePool, PodKey, Requirements, Timestamp, keys};
+
+use super::classes::Class;
+use super::finish::{Finished, Priced};
+use super::tables::Tables;
+use super::{PlannedNode, Seats};
+use crate::world::World;
+
+/// The nodes of the plan that was taken, each with its pods: the members of a class go to its
+/// claims in order.
+pub(crate) fn nodes(
+    world: &World,
+    tables: &Tables<'_>,
+    classes: &[Class<'_>],
+    seats: &Seats<'_>,
+    best: Priced,
+    now: Timestamp,
+) -> Vec<PlannedNode> {
+    let mut next: Vec<usize> = vec![0; classes.len()];
+    let mut names: BTreeMap<String, ()> = BTreeMap::new();
+    let mut nodes = Vec::with_capacity(best.claims.len());
+    for (number, finished) in best.claims.into_iter().enumerate() {
+        let mut pods: Vec<PodKey> = Vec::new();
+        for (class, count) in &finished.content {
+            let standing = seats.standing(*class);
+            pods.extend(standing[next[*class]..next[*class] + count].iter().map(|key| (*key).clone()));
+            next[*class] += count;
+        }
+        let pool = tables.pools[finished.pool].pool;
+        let name = free_name(world, &names, &pool.name, now, number);
+        names.insert(name.clone(), ());
+        nodes.push(PlannedNode {
+            claim: claim(pool, name, &finished, now),
+            pods,
+            choice: finished.choice,
+            rank: finished.rank,
+            cost: finished.cost,
+            runner_up: finished.runner_up,
+        });
+    }
+    nodes
+}
+
+fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> NodeClaim {
+    let mut annotations = pool.template.annotations.clone();
+    annotations.insert(keys::LAUNCH_GROUP.to_owned(), launch_group(pool, &finished.requirements, now));
+    NodeClaim {
+        name,
+        node_pool: pool.name.clone(),
+        node_class: pool.template.node_class.clone(),
+        labels: labels(pool, &finished.requirements),
+        annotations,
+        taints: pool.template.taints.clone(),
+        startup_taints: pool.template.startup_taints.clone(),
+        requirements: finished.requirements.clone(),
+        requests: finished.requests.clone(),
+        expire_after: pool.template.expire_after,
+        termination_grace_period: pool.template.termination_grace_period,
+        created: now,
+        deleting: false,
+        status: ClaimStatus::default(),
+    }
+}
+
+/// The labels of the template, whose it is, and custom keys on which one value remains.
+fn labels(pool: &NodePool, requirements: &Requirements) -> Labels {
+    let mut labels = pool.template.labels.clone();
+    labels.insert(keys::NODE_POOL.to_owned(), pool.name.clone());
+    labels.insert(keys::NODE_CLASS.to_owned(), pool.template.node_class.clone());
+    for requirement in requirements.iter().filter(|r| !keys::well_known(r.key())) {
+        if let Some(value) =
+            requirement.single().or_else(|| requirement.values().first().map(String::as_str).filter(|v| requirement.allows(v)))
+        {
+            labels.insert(requirement.key().to_owned(), value.to_owned());
+        }
+    }
+    labels
+}
+
+/// Claims of one plan and one launch shape share a group: their instances can be bought together,
+/// and found again after a crash.
+fn launch_group(pool: &NodePool, requirements: &Requirements, now: Timestamp) -> String {
+    let shape = format!("{}|{}|{}", pool.name, requirements, now.0);
+    letters(fnv(shape.as_bytes()), 12)
+}
+
+/// A name nobody has: the pool's, and five letters made of pool, time and number.
+fn free_name(world: &World, taken: &BTreeMap<String, ()>, pool: &str, now: Timestamp, number: usize) -> String {
+    let mut salt = 0u32;
+    loop {
+        let text = format!("{pool}|{}|{number}|{salt}", now.0);
+        let name = format!("{pool}-{}", letters(fnv(text.as_bytes()), 5));
+        if !world.claims.contains_key(&name) && !taken.contains_key(&name) {
+            return name;
+        }
+        salt += 1;
+    }
+}
+
+/// FNV-1a, <http://www.isthe.com/chongo/tech/comp/fnv/>, with a final mix so that near inputs
+/// differ in every letter.
+fn fnv(bytes: &[u8]) -> u64 {
+    let mut hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^ (hash >> 33)
+}
+
+/// Letters as Kubernetes uses them in generated names: no vowels, so no words.
+fn letters(mut number: u64, count: usize) -> String {
+    const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+    let mut text = String::with_capacity(count);
+    for _ in 0..count {
+        let index = usize::try_from(number % 27).expect("a remainder of 27 is small");
+        text.push(char::from(ALPHABET[index]));
+        number /= 27;
+    }
+    text
+}

@@ -1,0 +1,110 @@
+//! How nodes go: empty ones after their pool's `consolidateAfter`, and every claim that is being
+//! deleted, step by step: cordon, evict, terminate, let go.
+
+use whittle_model::scorer::{Move, MoveVerdict};
+use whittle_model::{Action, Micros, NodeClaim, Scorer, Timestamp, keys};
+
+use crate::ledger::Order;
+use crate::lifecycle;
+use crate::report::ClaimStep;
+use crate::round::Round;
+use crate::world::World;
+
+/// Takes every claim that is being deleted one step further.
+pub(crate) fn advance(round: &mut Round<'_>) {
+    let going: Vec<NodeClaim> = round.world.claims.values().filter(|c| c.deleting).cloned().collect();
+    for claim in going {
+        round.ledger.done(Order::Delete, &claim.name);
+        if claim.status.provider_id.is_empty() {
+            // An answer to a launch may be under way: its instance must not be forgotten.
+            if !round.ledger.outstanding(Order::Launch, &claim.name) || round.ledger.ended.contains(&claim.name) {
+                release(round, &claim);
+            }
+        } else if round.ledger.ended.contains(&claim.name) {
+            release(round, &claim);
+        } else if drained(round, &claim) && round.ledger.admit(Order::Terminate, &claim.name, round.now) {
+            round.act(Action::Terminate { claim: claim.name.clone() });
+        }
+    }
+}
+
+/// Cordons the node and asks its pods to leave; true when none is left to wait for.
+fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
+    let Some(node) = round.world.node_of(claim).map(|n| n.name.clone()) else { return true };
+    if !round.world.nodes[&node].taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
+        if round.ledger.admit(Order::Cordon, &node, round.now) {
+            round.act(Action::CordonNode { node: node.clone() });
+        }
+        return false;
+    }
+    let Some(usage) = round.world.usage.get(&node) else { return true };
+    let pods: Vec<_> =
+        usage.pods.iter().filter(|key| round.world.pods.get(*key).is_some_and(|r| !round.world.tied_to_node(r))).cloned().collect();
+    for pod in &pods {
+        let record = &round.world.pods[pod];
+        let protected = round.world.identity_of(record).annotations.get(keys::DO_NOT_DISRUPT).is_some_and(|v| v == "true");
+        if !record.deleting && !protected && round.ledger.admit(Order::Evict, &pod.to_string(), round.now) {
+            round.act(Action::Evict { pod: pod.clone() });
+        }
+    }
+    pods.is_empty()
+}
+
+fn release(round: &mut Round<'_>, claim: &NodeClaim) {
+    if let Some(node) = round.world.node_of(claim).map(|n| n.name.clone())
+        && round.ledger.admit(Order::ReleaseNode, &node, round.now)
+    {
+        round.act(Action::ReleaseNode { node });
+    }
+    if round.ledger.admit(Order::ReleaseClaim, &claim.name, round.now) {
+        round.act(Action::ReleaseClaim { claim: claim.name.clone() });
+        round.step(&claim.name, ClaimStep::Removed);
+    }
+}
+
+/// Removes nodes that have been empty long enough, those first that save most.
+pub(crate) fn empty_nodes(round: &mut Round<'_>, scorer: &mut dyn Scorer) {
+    let due: Vec<(String, String, Micros)> = round
+        .world
+        .claims
+        .values()
+        .filter(|claim| empty_until(round.world, claim).is_some_and(|at| at <= round.now))
+        .map(|claim| (claim.name.clone(), claim.status.node.clone(), claim.status.price))
+        .collect();
+    if due.is_empty() {
+        return;
+    }
+    let moves: Vec<Move> =
+        due.iter().map(|(_, node, price)| Move { kind: "empty", nodes: vec![node.clone()], pods: Vec::new(), savings: *price }).collect();
+    let verdicts = match scorer.score_moves(&moves) {
+        Ok(verdicts) if verdicts.len() == moves.len() => verdicts,
+        Ok(_) => return round.report.objections.push(format!("the scorer did not answer for all of {} moves; none is made", moves.len())),
+        Err(failure) => return round.report.objections.push(format!("{failure}; no move is made")),
+    };
+    let mut ranked: Vec<(i64, String)> = Vec::new();
+    for ((claim, _, _), verdict) in due.into_iter().zip(verdicts) {
+        match verdict {
+            MoveVerdict::Score(score) => ranked.push((score, claim)),
+            MoveVerdict::Vetoed(reason) => round.step(&claim, ClaimStep::Kept(scorer.reason(reason))),
+        }
+    }
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    for (_, claim) in ranked {
+        lifecycle::delete(round, &claim, "Empty");
+    }
+}
+
+/// When an empty node of ours may go; `None` when it is not empty, or must stay.
+pub(crate) fn empty_until(world: &World, claim: &NodeClaim) -> Option<Timestamp> {
+    let initialized = claim.status.initialized.filter(|_| !claim.deleting)?;
+    let after = world.pools.get(&claim.node_pool)?.disruption.consolidate_after?;
+    let node = world.node_of(claim)?;
+    let in_use = world.usage.get(&node.name).is_some_and(|u| u.workload > 0);
+    let expected = world.assigned.values().any(|c| *c == claim.name)
+        || world.pending.iter().any(|key| world.pods[key].nominated.as_ref() == Some(&node.name));
+    let protected = |labels: &whittle_model::Labels| labels.get(keys::DO_NOT_DISRUPT).is_some_and(|v| v == "true");
+    if in_use || expected || protected(&node.annotations) || protected(&claim.annotations) {
+        return None;
+    }
+    Some(claim.status.last_pod_event.map_or(initialized, |last| last.max(initialized)).plus(after))
+}

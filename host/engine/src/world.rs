@@ -1,0 +1,379 @@
+//! The one picture of the cluster: what the events said, indexed for planning. It holds facts and
+//! what was learned from answers; it decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use whittle_model::{
+    Affinity, AntiAffinityTerm, Catalog, DaemonSet, Labels, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Owner, Pod, PodKey,
+    PodPhase, Resources, Settings, Timestamp, Toleration,
+};
+
+use crate::intern::Interner;
+
+/// Everything of a pod that decides where it may go; pods of a workload share one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Shape {
+    pub(crate) requests: Resources,
+    pub(crate) affinity: Affinity,
+    pub(crate) tolerations: Vec<Toleration>,
+    pub(crate) anti_affinity: Vec<AntiAffinityTerm>,
+    pub(crate) unsupported: Vec<String>,
+    pub(crate) priority: i32,
+    pub(crate) priority_class: String,
+}
+
+/// What many pods have in common besides their shape.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Identity {
+    pub(crate) namespace: String,
+    pub(crate) labels: Labels,
+    pub(crate) annotations: Labels,
+    pub(crate) owner: Option<Owner>,
+}
+
+/// A pod: two numbers, and what is its own.
+#[derive(Debug, Clone)]
+pub(crate) struct PodRecord {
+    pub(crate) uid: String,
+    pub(crate) shape: u32,
+    pub(crate) identity: u32,
+    pub(crate) created: Timestamp,
+    pub(crate) phase: PodPhase,
+    pub(crate) node: Option<String>,
+    pub(crate) nominated: Option<String>,
+    pub(crate) unschedulable: bool,
+    pub(crate) deleting: bool,
+}
+
+impl PodRecord {
+    pub(crate) fn terminal(&self) -> bool {
+        matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
+    }
+}
+
+/// What pods on one node take of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Usage {
+    /// All pods that hold room.
+    pub(crate) total: Resources,
+    /// Those of daemons among them.
+    pub(crate) daemons: Resources,
+    /// Pods that hold room, in order.
+    pub(crate) pods: BTreeSet<PodKey>,
+    /// How many of them are not daemons' and not static.
+    pub(crate) workload: usize,
+}
+
+/// The picture.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    pub(crate) settings: Settings,
+    pub(crate) synced: bool,
+    pub(crate) shapes: Interner<Shape>,
+    pub(crate) identities: Interner<Identity>,
+    pub(crate) pods: BTreeMap<PodKey, PodRecord>,
+    /// Pods without a node that kube-scheduler could not place.
+    pub(crate) pending: BTreeSet<PodKey>,
+    pub(crate) usage: BTreeMap<String, Usage>,
+    pub(crate) nodes: BTreeMap<String, Node>,
+    pub(crate) node_by_provider: BTreeMap<String, String>,
+    pub(crate) claims: BTreeMap<String, NodeClaim>,
+    pub(crate) claim_by_provider: BTreeMap<String, String>,
+    pub(crate) pools: BTreeMap<String, NodePool>,
+    pub(crate) node_classes: BTreeMap<String, NodeClass>,
+    pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
+    /// Offerings that answered "sold out", and until when they are left alone.
+    pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
+    /// Which claim each planned pod is meant for.
+    pub(crate) assigned: BTreeMap<PodKey, String>,
+}
+
+/// The objects of a [`World`], for a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WorldObjects {
+    settings: Settings,
+    synced: bool,
+    pods: Vec<Pod>,
+    nodes: Vec<Node>,
+    claims: Vec<NodeClaim>,
+    pools: Vec<NodePool>,
+    node_classes: Vec<NodeClass>,
+    daemon_sets: Vec<DaemonSet>,
+    catalogs: Vec<Arc<Catalog>>,
+    sold_out: Vec<(OfferingKey, Timestamp)>,
+    assigned: Vec<(PodKey, String)>,
+}
+
+impl World {
+    /// The pod of this name, whole.
+    #[must_use]
+    pub fn pod(&self, key: &PodKey) -> Option<Pod> {
+        let record = self.pods.get(key)?;
+        let (shape, identity) = (self.shapes.value(record.shape), self.identities.value(record.identity));
+        Some(Pod {
+            key: key.clone(),
+            uid: record.uid.clone(),
+            labels: identity.labels.clone(),
+            annotations: identity.annotations.clone(),
+            owner: identity.owner.clone(),
+            created: record.created,
+            phase: record.phase,
+            node: record.node.clone(),
+            nominated: record.nominated.clone(),
+            unschedulable: record.unschedulable,
+            deleting: record.deleting,
+            requests: shape.requests.clone(),
+            affinity: shape.affinity.clone(),
+            tolerations: shape.tolerations.clone(),
+            anti_affinity: shape.anti_affinity.clone(),
+            priority: shape.priority,
+            priority_class: shape.priority_class.clone(),
+            unsupported: shape.unsupported.clone(),
+        })
+    }
+
+    /// Pods that kube-scheduler could not place, in the order of their names.
+    pub fn pending(&self) -> impl Iterator<Item = &PodKey> {
+        self.pending.iter()
+    }
+
+    /// All nodes, by name.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
+    }
+
+    /// The node of this name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes.get(name)
+    }
+
+    /// All claims, by name.
+    pub fn claims(&self) -> impl Iterator<Item = &NodeClaim> {
+        self.claims.values()
+    }
+
+    /// The claim of this name.
+    #[must_use]
+    pub fn claim(&self, name: &str) -> Option<&NodeClaim> {
+        self.claims.get(name)
+    }
+
+    /// The pool of this name.
+    #[must_use]
+    pub fn pool(&self, name: &str) -> Option<&NodePool> {
+        self.pools.get(name)
+    }
+
+    /// All pools, by name.
+    pub fn pools(&self) -> impl Iterator<Item = &NodePool> {
+        self.pools.values()
+    }
+
+    /// All DaemonSets, by name.
+    pub fn daemon_sets(&self) -> impl Iterator<Item = &DaemonSet> {
+        self.daemon_sets.values()
+    }
+
+    /// What a node class can buy.
+    #[must_use]
+    pub fn catalog(&self, node_class: &str) -> Option<&Catalog> {
+        self.catalogs.get(node_class).map(Arc::as_ref)
+    }
+
+    /// Names of the pods that hold room on a node.
+    pub fn pods_on(&self, node: &str) -> impl Iterator<Item = &PodKey> {
+        self.usage.get(node).into_iter().flat_map(|usage| usage.pods.iter())
+    }
+
+    /// Until when an offering is left alone because it was sold out.
+    #[must_use]
+    pub fn sold_out_until(&self, offering: &OfferingKey) -> Option<Timestamp> {
+        self.sold_out.get(offering).copied()
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn shape_of(&self, record: &PodRecord) -> &Shape {
+        self.shapes.value(record.shape)
+    }
+
+    pub(crate) fn identity_of(&self, record: &PodRecord) -> &Identity {
+        self.identities.value(record.identity)
+    }
+
+    /// Whether a pod comes and goes with its node: a daemon's, or a static one.
+    pub(crate) fn tied_to_node(&self, record: &PodRecord) -> bool {
+        self.identity_of(record).owner.as_ref().is_some_and(|o| o.kind == "DaemonSet" || o.kind == "Node")
+    }
+
+    pub(crate) fn put_pod(&mut self, pod: &Pod) {
+        self.drop_pod(&pod.key, false);
+        let shape = self.shapes.number(Shape {
+            requests: pod.requests.clone(),
+            affinity: pod.affinity.clone(),
+            tolerations: pod.tolerations.clone(),
+            anti_affinity: pod.anti_affinity.clone(),
+            unsupported: pod.unsupported.clone(),
+            priority: pod.priority,
+            priority_class: pod.priority_class.clone(),
+        });
+        let identity = self.identities.number(Identity {
+            namespace: pod.key.namespace.clone(),
+            labels: pod.labels.clone(),
+            annotations: pod.annotations.clone(),
+            owner: pod.owner.clone(),
+        });
+        let record = PodRecord {
+            uid: pod.uid.clone(),
+            shape,
+            identity,
+            created: pod.created,
+            phase: pod.phase,
+            node: pod.node.clone(),
+            nominated: pod.nominated.clone(),
+            unschedulable: pod.unschedulable,
+            deleting: pod.deleting,
+        };
+        if record.node.is_some() || record.terminal() || record.deleting {
+            self.assigned.remove(&pod.key);
+        }
+        if record.node.is_none() && record.unschedulable && !record.deleting && !record.terminal() && !pod.tied_to_node() {
+            self.pending.insert(pod.key.clone());
+        }
+        if pod.holds_room()
+            && let Some(node) = &pod.node
+        {
+            let usage = self.usage.entry(node.clone()).or_default();
+            usage.total.add(&pod.requests);
+            usage.pods.insert(pod.key.clone());
+            if pod.tied_to_node() {
+                usage.daemons.add(&pod.requests);
+            } else {
+                usage.workload += 1;
+            }
+        }
+        self.pods.insert(pod.key.clone(), record);
+    }
+
+    /// Forgets a pod; `for_good` also forgets what was planned for it.
+    pub(crate) fn drop_pod(&mut self, key: &PodKey, for_good: bool) {
+        if for_good {
+            self.assigned.remove(key);
+        }
+        let Some(record) = self.pods.remove(key) else { return };
+        self.pending.remove(key);
+        let tied = self.tied_to_node(&record);
+        let requests = self.shapes.value(record.shape).requests.clone();
+        let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
+        if let Some(usage) = self.usage.get_mut(name)
+            && usage.pods.remove(key)
+        {
+            usage.total.subtract(&requests);
+            if tied {
+                usage.daemons.subtract(&requests);
+            } else {
+                usage.workload -= 1;
+            }
+            if usage.pods.is_empty() {
+                self.usage.remove(name);
+            }
+        }
+    }
+
+    pub(crate) fn put_node(&mut self, node: Node) {
+        self.drop_node(&node.name);
+        if !node.provider_id.is_empty() {
+            self.node_by_provider.insert(node.provider_id.clone(), node.name.clone());
+        }
+        self.nodes.insert(node.name.clone(), node);
+    }
+
+    pub(crate) fn drop_node(&mut self, name: &str) {
+        if let Some(node) = self.nodes.remove(name) {
+            self.node_by_provider.remove(&node.provider_id);
+        }
+    }
+
+    /// Takes a claim as the watch shows it. What this engine already knows of it and the watch has
+    /// not shown yet stays: a late read must not undo a launch.
+    pub(crate) fn put_claim(&mut self, mut claim: NodeClaim) {
+        if let Some(known) = self.claims.get(&claim.name) {
+            let (new, old) = (&mut claim.status, &known.status);
+            if new.provider_id.is_empty() && !old.provider_id.is_empty() {
+                *new = old.clone();
+            } else {
+                new.registered = new.registered.or(old.registered);
+                new.initialized = new.initialized.or(old.initialized);
+                new.last_pod_event = new.last_pod_event.max(old.last_pod_event);
+            }
+            for (key, value) in &known.labels {
+                claim.labels.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        if !claim.status.provider_id.is_empty() {
+            self.claim_by_provider.insert(claim.status.provider_id.clone(), claim.name.clone());
+        }
+        self.claims.insert(claim.name.clone(), claim);
+    }
+
+    pub(crate) fn drop_claim(&mut self, name: &str) {
+        if let Some(claim) = self.claims.remove(name) {
+            self.claim_by_provider.remove(&claim.status.provider_id);
+        }
+        self.assigned.retain(|_, claim| claim != name);
+    }
+
+    /// The claim of a node, if it has one.
+    pub(crate) fn claim_of(&self, node: &Node) -> Option<&NodeClaim> {
+        self.claims.get(self.claim_by_provider.get(&node.provider_id)?)
+    }
+
+    /// The node of a claim, once it has joined.
+    pub(crate) fn node_of(&self, claim: &NodeClaim) -> Option<&Node> {
+        self.nodes.get(self.node_by_provider.get(&claim.status.provider_id)?)
+    }
+
+    pub(crate) fn objects(&self) -> WorldObjects {
+        WorldObjects {
+            settings: self.settings.clone(),
+            synced: self.synced,
+            pods: self.pods.keys().filter_map(|key| self.pod(key)).collect(),
+            nodes: self.nodes.values().cloned().collect(),
+            claims: self.claims.values().cloned().collect(),
+            pools: self.pools.values().cloned().collect(),
+            node_classes: self.node_classes.values().cloned().collect(),
+            daemon_sets: self.daemon_sets.values().cloned().collect(),
+            catalogs: self.catalogs.values().cloned().collect(),
+            sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+        }
+    }
+
+    pub(crate) fn of_objects(objects: WorldObjects) -> Self {
+        let mut world = Self { settings: objects.settings, synced: objects.synced, ..Self::default() };
+        for pod in &objects.pods {
+            world.put_pod(pod);
+        }
+        for node in objects.nodes {
+            world.put_node(node);
+        }
+        for claim in objects.claims {
+            world.put_claim(claim);
+        }
+        world.pools = objects.pools.into_iter().map(|p| (p.name.clone(), p)).collect();
+        world.node_classes = objects.node_classes.into_iter().map(|c| (c.name.clone(), c)).collect();
+        world.daemon_sets = objects.daemon_sets.into_iter().map(|d| (d.key.clone(), d)).collect();
+        world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
+        world.sold_out = objects.sold_out.into_iter().collect();
+        world.assigned = objects.assigned.into_iter().collect();
+        world
+    }
+}

@@ -1,0 +1,57 @@
+//! Runs the benchmarks: `whittle-bench [FILTER...]`. One line for each, as it is finished.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this program is for")]
+
+use std::process::ExitCode;
+
+use whittle_bench::filter::Filter;
+use whittle_bench::runs::{BenchError, packing, speed};
+
+const HELP: &str = "\
+usage: whittle-bench [FILTER...]
+
+A filter names one or more consecutive parts of a bench's name: B1, B1/5000, full, le32, B7/mean/1000.
+
+B1/N[/anti][/full]     pods a second on Karpenter's 400 synthetic types, sizes of its `diverse` mix; with
+                       `anti` a fifth of the pods exclude each other; `full` is the default portfolio,
+                       else PACKING=Greedy
+B1/5000/distinct       no two pods ask for the same
+B2/N[/drawn]           growth from N/10 to N pods; `drawn` are generated sizes
+B7/MIX/N/SET           cost of six mixes on c/m/r types of us-east-1, on-demand: SET le32 (at most 32
+                       vCPU) or all; B7/mean/N/SET their mean
+
+Timed is the plan alone: for ours from a world that has been told all objects to the finished plan with
+its report; for the reference from sorted pods and filtered types to priced nodes. Reading fixtures,
+telling objects, sorting and filtering are not timed. Every round starts from fresh state. Both
+alternate in one process on one thread; figures are medians, with the spread behind.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|a| a == "--help" || a == "-h") {
+        println!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
+    match run(&Filter::new(arguments)) {
+        Ok(0) => {
+            eprintln!("no bench has such a name: see --help");
+            ExitCode::from(2)
+        }
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The number of lines printed.
+fn run(filter: &Filter) -> Result<usize, BenchError> {
+    let mut lines = 0;
+    let mut line = |text: String| {
+        println!("{text}");
+        lines += 1;
+    };
+    speed::b1(filter, &mut line)?;
+    speed::b2(filter, &mut line)?;
+    packing::b7(filter, &mut line)?;
+    Ok(lines)
+}
