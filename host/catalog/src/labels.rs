@@ -1,6 +1,7 @@
 //! The labels a node gets from its instance type, and the requirements that say which it lacks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use whittle_model::{Labels, Requirement, Requirements, keys};
 
@@ -85,7 +86,7 @@ pub struct Absences {
     /// The labels that a type may lack, in order.
     keys: Vec<String>,
     /// By bits: which of them are absent.
-    made: BTreeMap<u64, Requirements>,
+    made: BTreeMap<u64, Arc<Requirements>>,
 }
 
 impl Default for Absences {
@@ -102,7 +103,7 @@ impl Absences {
     /// Tenancy is chosen at launch, and every well-known AWS label that is not among `labels` does
     /// not exist, so that `Exists` chooses types that have it.
     #[must_use]
-    pub fn requirements(&mut self, labels: &Labels) -> Requirements {
+    pub fn requirements(&mut self, labels: &Labels) -> Arc<Requirements> {
         let mut carried = labels.keys().peekable();
         let mut absent = 0u64;
         for (at, key) in self.keys.iter().enumerate() {
@@ -114,9 +115,9 @@ impl Absences {
         let make = || {
             let absent = self.keys.iter().enumerate().filter(|(at, _)| absent >> at & 1 == 1);
             let absent = absent.map(|(_, key)| Requirement::absent(key));
-            absent.chain([Requirement::any_of(TENANCY, &["default", "dedicated"])]).collect()
+            Arc::new(absent.chain([Requirement::any_of(TENANCY, &["default", "dedicated"])]).collect())
         };
-        self.made.entry(absent).or_insert_with(make).clone()
+        Arc::clone(self.made.entry(absent).or_insert_with(make))
     }
 }
 

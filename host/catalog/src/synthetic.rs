@@ -1,5 +1,7 @@
 //! The made-up instance types of Karpenter's scheduling benchmark, for benchmarks and tests.
 
+use std::sync::Arc;
+
 use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{CapacityType, Catalog, InstanceType, Labels, Micros, Offering, Requirement, Resources, keys};
 
@@ -51,7 +53,7 @@ fn instance_type(index: u32) -> InstanceType {
             available: true,
         })
         .collect();
-    InstanceType { name, labels, requirements: requirements.into_iter().collect(), capacity, allocatable, offerings }
+    InstanceType { name, labels, requirements: Arc::new(requirements.into_iter().collect()), capacity, allocatable, offerings }
 }
 
 /// Rounded half up to micro-dollars.

@@ -9,7 +9,7 @@ fn again(text: &str) -> String {
 fn trees_are_written_in_block_style() {
     let text = "kind: NodePool\nspec:\n  list:\n    - key: a\n      values:\n        - \"2\"\n        - c\n    - - x\n      - z\n  empty: {}\n  none: []\n  \
                 nothing: \n  number: -5\n  script: |\n    #!/bin/sh\n\n    echo \"$1\"\nlast: \"on\"\n";
-    assert_eq!(again(text), text.replace("nothing: \n", "nothing: \n"));
+    assert_eq!(again(text), text);
 }
 
 #[test]

@@ -1,4 +1,16 @@
-//! A second reader of every plan, sharing no code with the planner.
+//! A second reader of every plan, sharing no code with the planner: it looks at the world and at
+//! the plan alone, and names what is wrong by the rule that is broken.
+//!
+//! What must not enter: anything of the planner's insides, and mercy. A rule that is hard to state
+//! twice is a rule that is not understood.
+
+mod claims;
+mod limits;
+mod money;
+mod places;
+mod presence;
+mod roll;
+mod tenants;
 
 use whittle_model::Timestamp;
 
@@ -8,7 +20,8 @@ use crate::world::World;
 /// What the auditor objects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// The rule that is broken, in one word.
+    /// The rule that is broken, in one word: `once`, `fit`, `taints`, `labels`, `affinity`,
+    /// `limits`, `pool`, `offering`, `price`, `bound` or `names`.
     pub rule: &'static str,
     /// What breaks it.
     pub what: String,
@@ -20,8 +33,25 @@ impl std::fmt::Display for Objection {
     }
 }
 
-/// Everything wrong with `plan` in `world`; empty unless there is a bug.
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Findings(Vec<Objection>);
+
+impl Findings {
+    fn object(&mut self, rule: &'static str, what: String) {
+        self.0.push(Objection { rule, what });
+    }
+}
+
+/// Everything wrong with `plan`, made for `world` at `now`; empty unless there is a bug.
 #[must_use]
-pub fn audit(_world: &World, _plan: &Plan, _now: Timestamp) -> Vec<Objection> {
-    Vec::new()
+pub fn audit(world: &World, plan: &Plan, now: Timestamp) -> Vec<Objection> {
+    let mut found = Findings::default();
+    let loads = roll::call(world, plan, &mut found);
+    let mut kinds = presence::Kinds::new(world, now);
+    claims::check(world, plan, &loads, &mut kinds, now, &mut found);
+    places::check(world, plan, &loads, &mut kinds, &mut found);
+    limits::check(world, plan, &mut found);
+    money::check(world, plan, &mut kinds, &mut found);
+    found.0
 }

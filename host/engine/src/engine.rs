@@ -1,8 +1,11 @@
 //! The state machine: events in, actions out.
 
-use serde::{Deserialize, Serialize};
-use whittle_model::{Action, Event, Outcome, PodKey, Scorer, Timestamp};
+use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+use whittle_model::{Action, Duration, Event, Outcome, PodKey, Scorer, Timestamp};
+
+use crate::agenda::Agenda;
 use crate::audit::audit;
 use crate::batch::Batch;
 use crate::ledger::{Ledger, Order};
@@ -12,6 +15,9 @@ use crate::removal;
 use crate::report::{PlannedClaim, Report, Step};
 use crate::round::Round;
 use crate::world::{World, WorldObjects};
+
+/// How long a removal that was vetoed rests: verdicts change with the hour, not with the second.
+const DECLINED_FOR: Duration = Duration::minutes(1);
 
 /// When to poll again, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +63,8 @@ pub struct Engine {
     /// Steps that follow from events, reported at the next poll.
     pending: Report,
     reports: Vec<Report>,
+    /// When claims must be looked at although nothing happened to them.
+    agenda: Agenda,
 }
 
 impl Engine {
@@ -86,27 +94,27 @@ impl Engine {
             Event::PodGone(key) => {
                 self.touch(key, now);
                 self.world.drop_pod(key, true);
-                self.ledger.forget(&key.to_string());
                 self.room(now);
             }
             Event::Node(node) => self.world.put_node((**node).clone()),
             Event::NodeGone(name) => {
                 self.world.drop_node(name);
-                self.ledger.forget(name);
                 self.supply(now);
             }
             Event::Claim(claim) => {
                 self.ledger.unseen.remove(&claim.name);
-                self.ledger.done(Order::Create, &claim.name);
+                self.ledger.done(&claim.name, Order::Create, &claim.name);
                 self.world.put_claim((**claim).clone());
             }
             Event::ClaimGone(name) => {
                 self.world.drop_claim(name);
                 self.ledger.forget(name);
+                self.agenda.set(name, None);
                 self.supply(now);
             }
             Event::NodePool(pool) => {
                 self.world.pools.insert(pool.name.clone(), (**pool).clone());
+                self.world.touch_pool(&pool.name);
                 self.supply(now);
             }
             Event::NodePoolGone(name) => {
@@ -137,14 +145,18 @@ impl Engine {
         if self.world.synced {
             self.forget_sold_out(now);
             let due = self.batch.shut(&self.world.settings, now);
+            let names = self.concerned(now);
             let mut round = Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report };
-            removal::advance(&mut round);
+            removal::advance(&mut round, &names);
             if due {
                 self.batch.hungry = provision(&mut round, scorer);
             }
-            lifecycle::advance(&mut round);
-            nominate(&mut round);
-            removal::empty_nodes(&mut round, scorer);
+            let mut names = names;
+            names.append(&mut std::mem::take(&mut round.world.touched));
+            lifecycle::advance(&mut round, &names);
+            nominate(&mut round, &names);
+            removal::empty_nodes(&mut round, &names, scorer);
+            self.schedule(&names, now);
         }
         if !report.steps.is_empty() || !report.objections.is_empty() {
             self.reports.push(report);
@@ -159,15 +171,10 @@ impl Engine {
             return Some(Deadline { at: now, why: Timer::Retry });
         }
         let batch = self.batch.closes(&self.world.settings).map(|at| Deadline { at, why: Timer::Batch });
-        let retry = self.ledger.next(now).map(|at| Deadline { at, why: Timer::Retry });
+        let retry = self.ledger.next().map(|at| Deadline { at, why: Timer::Retry });
         let sold_out = self.world.sold_out.values().min().filter(|_| self.batch.hungry).map(|at| Deadline { at: *at, why: Timer::SoldOut });
-        let claims = self.world.claims.values().filter(|c| !c.deleting && !self.ledger.outstanding(Order::Delete, &c.name));
-        let of_claims = claims.flat_map(|claim| {
-            let overdue = lifecycle::overdue_at(claim).map(|at| Deadline { at, why: Timer::Overdue });
-            let empty = removal::empty_until(&self.world, claim).map(|at| Deadline { at, why: Timer::Empty });
-            overdue.into_iter().chain(empty)
-        });
-        batch.into_iter().chain(retry).chain(sold_out).chain(of_claims).min()
+        let claims = self.agenda.next().map(|(at, why)| Deadline { at, why });
+        batch.into_iter().chain(retry).chain(sold_out).chain(claims).min()
     }
 
     /// What the rounds since the last call have to say.
@@ -194,12 +201,32 @@ impl Engine {
     /// An engine that goes on where the checkpoint was made.
     #[must_use]
     pub fn restore(checkpoint: Checkpoint) -> Self {
-        Self {
-            world: World::of_objects(checkpoint.objects),
-            batch: checkpoint.batch,
-            ledger: checkpoint.ledger,
-            orders: checkpoint.orders,
-            ..Self::default()
+        let mut world = World::of_objects(checkpoint.objects);
+        world.touched = world.claims.keys().cloned().collect();
+        world.leaving = checkpoint.ledger.leaving().map(str::to_owned).collect();
+        Self { world, batch: checkpoint.batch, ledger: checkpoint.ledger, orders: checkpoint.orders, ..Self::default() }
+    }
+
+    /// Claims to be looked at: touched since the last round, or due.
+    fn concerned(&mut self, now: Timestamp) -> BTreeSet<String> {
+        let mut names = std::mem::take(&mut self.world.touched);
+        names.extend(self.ledger.take_due(now));
+        names.extend(self.agenda.due(now).map(str::to_owned));
+        names
+    }
+
+    /// Notes when the claims that were looked at must be looked at again.
+    fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
+        for name in names {
+            let when = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name)).and_then(
+                |claim| {
+                    let overdue = lifecycle::overdue_at(claim).map(|at| (at, Timer::Overdue));
+                    overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
+                },
+            );
+            // What is due and was declined is asked again, but not at once.
+            let when = when.map(|(at, why)| (if at <= now { now.plus(DECLINED_FOR) } else { at }, why));
+            self.agenda.set(name, when);
         }
     }
 
@@ -214,7 +241,10 @@ impl Engine {
             }
         }
         if pod.nominated.is_some() || pod.node.is_some() {
-            self.ledger.done(Order::Nominate, &pod.key.to_string());
+            let claim = self.world.assigned.claim(&pod.key).cloned();
+            let claim =
+                claim.or_else(|| pod.node.as_ref().and_then(|n| self.world.claim_of(self.world.nodes.get(n)?)).map(|c| c.name.clone()));
+            self.ledger.done(&claim.unwrap_or_default(), Order::Nominate, &pod.key.to_string());
         }
         if self.world.pending.contains(&pod.key) {
             self.batch.pod(&pod.uid, now);
@@ -280,10 +310,11 @@ impl Engine {
                 self.pending.steps.extend(report.steps);
             }
             Outcome::InstanceGone { claim } => {
-                self.ledger.done(Order::Terminate, claim);
-                self.ledger.done(Order::Launch, claim);
+                self.ledger.done(claim, Order::Terminate, claim);
+                self.ledger.done(claim, Order::Launch, claim);
                 if self.world.claims.contains_key(claim) {
                     self.ledger.ended.insert(claim.clone());
+                    self.world.touched.insert(claim.clone());
                 }
             }
         }
@@ -315,7 +346,9 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
     }
     for node in plan.nodes {
         let name = node.claim.name.clone();
-        round.world.assigned.extend(node.pods.iter().map(|pod| (pod.clone(), name.clone())));
+        for pod in &node.pods {
+            round.world.assigned.set(pod.clone(), &name);
+        }
         round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
             claim: name.clone(),
             node_pool: node.claim.node_pool.clone(),
@@ -340,31 +373,29 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
         None => Some(on.to_owned()),
     };
     if let Some(claim) = claim {
-        world.assigned.extend(pods.iter().map(|pod| (pod.clone(), claim.clone())));
+        for pod in pods {
+            world.assigned.set(pod.clone(), &claim);
+        }
+        world.touched.insert(claim);
     }
 }
 
 /// Nominates planned pods to their nodes once these have registered.
-fn nominate(round: &mut Round<'_>) {
+fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
     if !round.world.settings.nominates() {
         return;
     }
-    let planned: Vec<(PodKey, String)> = round
-        .world
-        .assigned
-        .iter()
-        .filter_map(|(pod, claim)| {
-            let claim = round.world.claims.get(claim).filter(|c| c.status.registered.is_some() && !c.deleting)?;
-            let record = round.world.pods.get(pod).filter(|r| r.node.is_none())?;
-            (record.nominated.as_ref() != Some(&claim.status.node)).then(|| (pod.clone(), claim.status.node.clone()))
-        })
-        .collect();
-    let mut by_node: std::collections::BTreeMap<String, Vec<PodKey>> = std::collections::BTreeMap::new();
-    for (pod, node) in planned {
-        if round.ledger.admit(Order::Nominate, &pod.to_string(), round.now) {
+    for name in names {
+        let Some(claim) = round.world.claims.get(name).filter(|c| c.status.registered.is_some() && !c.deleting) else { continue };
+        let node = claim.status.node.clone();
+        let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
+        let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
+        let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();
+        for pod in &pods {
             round.act(Action::Nominate { pod: pod.clone(), node: node.clone() });
-            by_node.entry(node).or_default().push(pod);
+        }
+        if !pods.is_empty() {
+            round.report.steps.push(Step::Nominated { node, pods });
         }
     }
-    round.report.steps.extend(by_node.into_iter().map(|(node, pods)| Step::Nominated { node, pods }));
 }

@@ -1,6 +1,7 @@
 //! Interning: equal values become one small integer, so that work is done per kind and not per
 //! object. Numbers follow the order of arrival and must never decide anything.
 
+use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -50,12 +51,23 @@ impl<K, V> Default for Lookup<K, V> {
 
 impl<K: Eq + Hash, V> Lookup<K, V> {
     /// What is known of `key`.
-    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
         self.0.get(key)
     }
 
     /// Notes `value` for `key`.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.0.insert(key, value);
+    }
+
+    /// Forgets what is known of `key`.
+    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        self.0.remove(key);
     }
 }

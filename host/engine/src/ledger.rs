@@ -31,39 +31,57 @@ pub(crate) enum Order {
     ReleaseClaim,
 }
 
-/// Orders by kind and object, with the time from which they may be given again.
+/// One order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Given {
+    /// From when it may be given again.
+    again: Timestamp,
+    /// False once its answer was a failure.
+    outstanding: bool,
+}
+
+/// Orders by the claim they serve, kind and object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
-    given: BTreeSet<(Order, String)>,
-    again: BTreeMap<String, Timestamp>,
+    #[serde(with = "as_list")]
+    orders: BTreeMap<(String, Order, String), Given>,
+    times: BTreeSet<(Timestamp, String)>,
     failures: BTreeMap<String, u32>,
     /// Claims that were ordered and that the watch has not shown.
     pub(crate) unseen: BTreeSet<String>,
+    /// Claims that failed and go, with the reason.
+    pub(crate) condemned: BTreeMap<String, String>,
     /// Claims whose instance has ended.
     pub(crate) ended: BTreeSet<String>,
 }
 
 impl Ledger {
     /// Whether the order may be given now; if so it counts as given.
-    pub(crate) fn admit(&mut self, order: Order, object: &str, now: Timestamp) -> bool {
-        if self.again.get(&key(order, object)).is_some_and(|at| *at > now) {
+    pub(crate) fn admit(&mut self, claim: &str, order: Order, object: &str, now: Timestamp) -> bool {
+        let key = (claim.to_owned(), order, object.to_owned());
+        if self.orders.get(&key).is_some_and(|given| given.again > now) {
             return false;
         }
         let wait = if order == Order::Launch { LAUNCH_LOST_AFTER } else { LOST_AFTER };
-        self.given.insert((order, object.to_owned()));
-        self.again.insert(key(order, object), now.plus(wait));
+        self.put(key, Given { again: now.plus(wait), outstanding: true });
         true
     }
 
-    /// Whether the order was given and neither answered nor forgotten.
-    pub(crate) fn outstanding(&self, order: Order, object: &str) -> bool {
-        self.given.contains(&(order, object.to_owned()))
+    /// Whether the order was given and not answered.
+    pub(crate) fn outstanding(&self, claim: &str, order: Order, object: &str) -> bool {
+        self.orders.get(&(claim.to_owned(), order, object.to_owned())).is_some_and(|given| given.outstanding)
+    }
+
+    /// Claims whose removal was ordered.
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = &str> {
+        self.orders.keys().filter(|(_, order, _)| *order == Order::Delete).map(|(claim, _, _)| claim.as_str())
     }
 
     /// The order has shown its effect.
-    pub(crate) fn done(&mut self, order: Order, object: &str) {
-        self.given.remove(&(order, object.to_owned()));
-        self.again.remove(&key(order, object));
+    pub(crate) fn done(&mut self, claim: &str, order: Order, object: &str) {
+        if let Some(given) = self.orders.remove(&(claim.to_owned(), order, object.to_owned())) {
+            self.drop_time(claim, given.again);
+        }
     }
 
     /// The launch failed: it may be ordered again after a wait that doubles each time.
@@ -71,30 +89,69 @@ impl Ledger {
         let failures = self.failures.entry(claim.to_owned()).or_default();
         let wait = Duration(FIRST_BACK_OFF.0 << (*failures).min(6));
         *failures += 1;
-        self.given.remove(&(Order::Launch, claim.to_owned()));
-        self.again.insert(key(Order::Launch, claim), now.plus(wait));
+        self.put((claim.to_owned(), Order::Launch, claim.to_owned()), Given { again: now.plus(wait), outstanding: false });
     }
 
-    /// Forgets every order about an object that is gone.
-    pub(crate) fn forget(&mut self, object: &str) {
-        let gone: Vec<(Order, String)> = self.given.iter().filter(|(_, o)| o == object).cloned().collect();
-        for (order, object) in gone {
-            self.done(order, &object);
+    /// Forgets every order that serves a claim that is gone.
+    pub(crate) fn forget(&mut self, claim: &str) {
+        let keys: Vec<_> = self
+            .orders
+            .range((claim.to_owned(), Order::Create, String::new())..)
+            .map(|(k, _)| k)
+            .take_while(|k| k.0 == claim)
+            .cloned()
+            .collect();
+        for (claim, order, object) in keys {
+            self.done(&claim, order, &object);
         }
-        self.again.remove(&key(Order::Launch, object));
-        self.failures.remove(object);
-        self.unseen.remove(object);
-        self.ended.remove(object);
+        self.failures.remove(claim);
+        self.unseen.remove(claim);
+        self.condemned.remove(claim);
+        self.ended.remove(claim);
     }
 
     /// When the next order may be given again.
-    pub(crate) fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        self.again.values().copied().filter(|at| *at > now).min()
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.times.first().map(|(at, _)| *at)
+    }
+
+    /// Claims of orders that may be given again; their waits count as over.
+    pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<String> {
+        let later = self.times.split_off(&(now.plus(Duration(1)), String::new()));
+        std::mem::replace(&mut self.times, later).into_iter().map(|(_, claim)| claim).collect()
+    }
+
+    fn put(&mut self, key: (String, Order, String), given: Given) {
+        let claim = key.0.clone();
+        if let Some(before) = self.orders.insert(key, given) {
+            self.drop_time(&claim, before.again);
+        }
+        self.times.insert((given.again, claim));
+    }
+
+    /// Lets a time go unless another order of the claim waits for it too.
+    fn drop_time(&mut self, claim: &str, at: Timestamp) {
+        let range = (claim.to_owned(), Order::Create, String::new())..;
+        let shared = self.orders.range(range).take_while(|(k, _)| k.0 == claim).any(|(_, given)| given.again == at);
+        if !shared {
+            self.times.remove(&(at, claim.to_owned()));
+        }
     }
 }
 
-fn key(order: Order, object: &str) -> String {
-    format!("{order:?} {object}")
+/// JSON has no keys of more than one part, so the map is written as a list.
+mod as_list {
+    use super::{BTreeMap, Deserialize, Given, Order, Serialize};
+
+    type Orders = BTreeMap<(String, Order, String), Given>;
+
+    pub(super) fn serialize<S: serde::Serializer>(orders: &Orders, to: S) -> Result<S::Ok, S::Error> {
+        orders.iter().collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Orders, D::Error> {
+        Vec::deserialize(from).map(|list: Vec<_>| list.into_iter().collect())
+    }
 }
 
 #[cfg(test)]
@@ -104,14 +161,16 @@ mod tests {
     #[test]
     fn an_order_is_given_once_until_it_is_lost_or_done() {
         let mut ledger = Ledger::default();
-        assert!(ledger.admit(Order::Delete, "a", Timestamp(0)));
-        assert!(!ledger.admit(Order::Delete, "a", Timestamp(29_999)));
-        assert!(ledger.admit(Order::Cordon, "a", Timestamp(0)), "another kind of order");
-        assert!(ledger.admit(Order::Delete, "a", Timestamp(30_000)), "the first was lost");
-        ledger.done(Order::Delete, "a");
-        assert!(ledger.admit(Order::Delete, "a", Timestamp(30_001)));
+        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(0)));
+        assert!(!ledger.admit("a", Order::Delete, "a", Timestamp(29_999)));
+        assert!(ledger.admit("a", Order::Cordon, "n", Timestamp(0)), "another kind of order");
+        assert_eq!(ledger.take_due(Timestamp(29_999)), Vec::<String>::new());
+        assert_eq!(ledger.take_due(Timestamp(30_000)), vec!["a".to_owned()]);
+        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(30_000)), "the first was lost");
+        ledger.done("a", Order::Delete, "a");
+        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(30_001)));
         ledger.forget("a");
-        assert_eq!(ledger.next(Timestamp(0)), None);
+        assert_eq!(ledger, Ledger::default());
     }
 
     #[test]
@@ -119,9 +178,11 @@ mod tests {
         let mut ledger = Ledger::default();
         let mut now = Timestamp(0);
         for seconds in [1, 2, 4, 8, 16, 32, 64, 64] {
-            assert!(ledger.admit(Order::Launch, "a", now));
+            assert!(ledger.admit("a", Order::Launch, "a", now));
+            assert!(ledger.outstanding("a", Order::Launch, "a"));
             ledger.launch_failed("a", now);
-            assert_eq!(ledger.next(now), Some(now.plus(Duration::seconds(seconds))));
+            assert!(!ledger.outstanding("a", Order::Launch, "a"));
+            assert_eq!(ledger.next(), Some(now.plus(Duration::seconds(seconds))));
             now = now.plus(Duration::seconds(seconds));
         }
     }

@@ -6,6 +6,8 @@
 //! What must not enter: clocks, randomness, async, logging, metrics, hash order, Kubernetes or AWS
 //! types. The engine's only voice is its [`Report`].
 
+mod agenda;
+mod assigned;
 pub mod audit;
 mod batch;
 mod engine;

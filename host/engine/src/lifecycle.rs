@@ -1,6 +1,8 @@
 //! A claim's way from intent to a node in use: launch, registration, initialization, and what
 //! happens when one of them does not come.
 
+use std::collections::BTreeSet;
+
 use whittle_model::{Action, ClaimStatus, Duration, LaunchFailure, Launched, NodeClaim, OfferingKey, Timestamp, keys};
 
 use crate::ledger::{Ledger, Order};
@@ -17,17 +19,18 @@ pub(crate) const INITIALIZATION_TIMEOUT: Duration = Duration::minutes(30);
 /// As Karpenter: how long an offering that was sold out is left alone.
 pub(crate) const SOLD_OUT_FOR: Duration = Duration::minutes(3);
 
-/// Takes every living claim one step further.
-pub(crate) fn advance(round: &mut Round<'_>) {
-    let names: Vec<String> = round.world.claims.values().filter(|c| !c.deleting).map(|c| c.name.clone()).collect();
+/// Takes living claims one step further.
+pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
     for name in names {
-        let Some(claim) = round.world.claims.get(&name).cloned() else { continue };
-        let status = &claim.status;
-        match (status.launched, status.registered, status.initialized) {
-            (None, _, _) => launch(round, &claim),
-            (Some(since), None, _) => register(round, &claim, since),
-            (Some(_), Some(since), None) => initialize(round, &claim, since),
-            (Some(_), Some(_), Some(_)) => {}
+        let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting && c.status.initialized.is_none()).cloned() else { continue };
+        if let Some(reason) = round.ledger.condemned.get(name).cloned() {
+            delete(round, name, &reason);
+            continue;
+        }
+        match (claim.status.launched, claim.status.registered) {
+            (None, _) => launch(round, &claim),
+            (Some(_), None) => register(round, &claim),
+            (Some(_), Some(_)) => initialize(round, &claim),
         }
     }
 }
@@ -49,37 +52,37 @@ fn overdue(claim: &NodeClaim, now: Timestamp) -> bool {
 
 fn launch(round: &mut Round<'_>, claim: &NodeClaim) {
     if overdue(claim, round.now) {
-        return delete(round, &claim.name, "LaunchTimeout");
+        return condemn(round, &claim.name, "LaunchTimeout");
     }
     if round.ledger.unseen.contains(&claim.name) {
         // Money is spent only on a claim that the watch has shown.
-        if round.ledger.admit(Order::Create, &claim.name, round.now) {
+        if round.admit(&claim.name, Order::Create, &claim.name) {
             round.act(Action::CreateClaim(Box::new(claim.clone())));
         }
         return;
     }
-    if round.ledger.admit(Order::Launch, &claim.name, round.now) {
+    if round.admit(&claim.name, Order::Launch, &claim.name) {
         round.act(Action::Launch { claim: claim.name.clone() });
         round.step(&claim.name, ClaimStep::Launching);
     }
 }
 
-fn register(round: &mut Round<'_>, claim: &NodeClaim, _since: Timestamp) {
+fn register(round: &mut Round<'_>, claim: &NodeClaim) {
     let Some(node) = round.world.node_of(claim).cloned() else {
         if overdue(claim, round.now) {
-            delete(round, &claim.name, "RegistrationTimeout");
+            condemn(round, &claim.name, "RegistrationTimeout");
         }
         return;
     };
     if node.labels.get(keys::REGISTERED).is_some_and(|v| v == "true") {
-        round.ledger.done(Order::Register, &node.name);
+        round.ledger.done(&claim.name, Order::Register, &node.name);
         let now = round.now;
         update(round, &claim.name, |status| {
             status.registered = Some(now);
             status.node.clone_from(&node.name);
         });
         round.step(&claim.name, ClaimStep::Registered(node.name));
-    } else if round.ledger.admit(Order::Register, &node.name, round.now) {
+    } else if round.admit(&claim.name, Order::Register, &node.name) {
         let mut labels = claim.labels.clone();
         labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
         let mut taints: Vec<_> = node.taints.iter().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
@@ -92,10 +95,10 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim, _since: Timestamp) {
     }
 }
 
-fn initialize(round: &mut Round<'_>, claim: &NodeClaim, _since: Timestamp) {
+fn initialize(round: &mut Round<'_>, claim: &NodeClaim) {
     let Some(node) = round.world.node_of(claim).cloned() else { return };
     if node.labels.get(keys::INITIALIZED).is_some_and(|v| v == "true") {
-        round.ledger.done(Order::Initialize, &node.name);
+        round.ledger.done(&claim.name, Order::Initialize, &node.name);
         let now = round.now;
         update(round, &claim.name, |status| status.initialized = Some(now));
         return round.step(&claim.name, ClaimStep::Initialized(node.name));
@@ -103,11 +106,11 @@ fn initialize(round: &mut Round<'_>, claim: &NodeClaim, _since: Timestamp) {
     let starting = node.taints.iter().any(|t| keys::ephemeral_taint(&t.key) || claim.startup_taints.contains(t));
     let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
     if node.ready && !starting && !missing {
-        if round.ledger.admit(Order::Initialize, &node.name, round.now) {
+        if round.admit(&claim.name, Order::Initialize, &node.name) {
             round.act(Action::InitializeNode { node: node.name });
         }
     } else if overdue(claim, round.now) {
-        delete(round, &claim.name, "InitializationTimeout");
+        condemn(round, &claim.name, "InitializationTimeout");
     }
 }
 
@@ -116,9 +119,16 @@ fn extended(name: &str) -> bool {
     name.contains('/')
 }
 
-/// Orders a claim's removal.
+/// Orders the removal of a claim that failed: there is no way back.
+pub(crate) fn condemn(round: &mut Round<'_>, claim: &str, reason: &str) {
+    round.ledger.condemned.insert(claim.to_owned(), reason.to_owned());
+    delete(round, claim, reason);
+}
+
+/// Orders a claim's removal. From now on nothing is planned on it.
 pub(crate) fn delete(round: &mut Round<'_>, claim: &str, reason: &str) {
-    if round.ledger.admit(Order::Delete, claim, round.now) {
+    if round.admit(claim, Order::Delete, claim) {
+        round.world.leaving.insert(claim.to_owned());
         round.act(Action::DeleteClaim { claim: claim.to_owned(), reason: reason.to_owned() });
         round.step(claim, ClaimStep::Removing(reason.to_owned()));
     }
@@ -135,7 +145,7 @@ fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatu
 /// An instance was bought for a claim. Labels of its type join those of the claim; the claim's own
 /// win.
 pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
-    ledger.done(Order::Launch, &launched.claim);
+    ledger.done(&launched.claim, Order::Launch, &launched.claim);
     let claim = world.claims.get_mut(&launched.claim)?;
     if !claim.status.provider_id.is_empty() {
         return None; // a repeated answer
@@ -164,6 +174,7 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.allocatable = launched.allocatable.clone();
     status.launch_error = None;
     world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
+    world.touched.insert(launched.claim.clone());
     Some(Action::UpdateClaim { claim: launched.claim.clone(), labels: claim.labels.clone(), status: Box::new(claim.status.clone()) })
 }
 
@@ -185,11 +196,11 @@ pub(crate) fn launch_failed(round: &mut Round<'_>, claim: &str, failure: &Launch
                 round.world.sold_out.insert(offering.clone(), until);
                 round.report.steps.push(Step::SoldOut { offering: offering.clone(), until });
             }
-            delete(round, claim, "InsufficientCapacity");
+            condemn(round, claim, "InsufficientCapacity");
             format!("sold out: {}", offerings.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         }
         LaunchFailure::NodeClassNotReady(why) => {
-            delete(round, claim, "NodeClassNotReady");
+            condemn(round, claim, "NodeClassNotReady");
             why.clone()
         }
         LaunchFailure::Other(reason, message) => {

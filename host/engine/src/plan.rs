@@ -43,6 +43,8 @@ pub struct Plan {
     pub choice: Option<Choice>,
     /// What the scorer said when it could not answer.
     pub scorer_failure: Option<String>,
+    /// Whether every offering counted at its list price, none raised and none vetoed.
+    pub at_list: bool,
 }
 
 /// A node to be bought.
@@ -92,7 +94,7 @@ pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
     let placed = seats.placed(&bins, &classes);
     bins.undo();
     let nodes = write::nodes(world, &tables, &classes, &seats, best, now);
-    Plan { nodes, placed, unplaced, choice, scorer_failure: tables.scorer_failure }
+    Plan { nodes, placed, unplaced, choice, scorer_failure: tables.scorer_failure, at_list: tables.at_list }
 }
 
 /// What the running pods would cost on new nodes alone, with every pool empty.

@@ -1,6 +1,8 @@
 //! How nodes go: empty ones after their pool's `consolidateAfter`, and every claim that is being
 //! deleted, step by step: cordon, evict, terminate, let go.
 
+use std::collections::BTreeSet;
+
 use whittle_model::scorer::{Move, MoveVerdict};
 use whittle_model::{Action, Micros, NodeClaim, Scorer, Timestamp, keys};
 
@@ -10,19 +12,19 @@ use crate::report::ClaimStep;
 use crate::round::Round;
 use crate::world::World;
 
-/// Takes every claim that is being deleted one step further.
-pub(crate) fn advance(round: &mut Round<'_>) {
-    let going: Vec<NodeClaim> = round.world.claims.values().filter(|c| c.deleting).cloned().collect();
-    for claim in going {
-        round.ledger.done(Order::Delete, &claim.name);
+/// Takes claims that are being deleted one step further.
+pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
+    for name in names {
+        let Some(claim) = round.world.claims.get(name).filter(|c| c.deleting).cloned() else { continue };
+        round.ledger.done(&claim.name, Order::Delete, &claim.name);
         if claim.status.provider_id.is_empty() {
             // An answer to a launch may be under way: its instance must not be forgotten.
-            if !round.ledger.outstanding(Order::Launch, &claim.name) || round.ledger.ended.contains(&claim.name) {
+            if !round.ledger.outstanding(&claim.name, Order::Launch, &claim.name) || round.ledger.ended.contains(&claim.name) {
                 release(round, &claim);
             }
         } else if round.ledger.ended.contains(&claim.name) {
             release(round, &claim);
-        } else if drained(round, &claim) && round.ledger.admit(Order::Terminate, &claim.name, round.now) {
+        } else if drained(round, &claim) && round.admit(&claim.name, Order::Terminate, &claim.name) {
             round.act(Action::Terminate { claim: claim.name.clone() });
         }
     }
@@ -32,7 +34,7 @@ pub(crate) fn advance(round: &mut Round<'_>) {
 fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
     let Some(node) = round.world.node_of(claim).map(|n| n.name.clone()) else { return true };
     if !round.world.nodes[&node].taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
-        if round.ledger.admit(Order::Cordon, &node, round.now) {
+        if round.admit(&claim.name, Order::Cordon, &node) {
             round.act(Action::CordonNode { node: node.clone() });
         }
         return false;
@@ -43,7 +45,7 @@ fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
     for pod in &pods {
         let record = &round.world.pods[pod];
         let protected = round.world.identity_of(record).annotations.get(keys::DO_NOT_DISRUPT).is_some_and(|v| v == "true");
-        if !record.deleting && !protected && round.ledger.admit(Order::Evict, &pod.to_string(), round.now) {
+        if !record.deleting && !protected && round.admit(&claim.name, Order::Evict, &pod.to_string()) {
             round.act(Action::Evict { pod: pod.clone() });
         }
     }
@@ -52,22 +54,29 @@ fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
 
 fn release(round: &mut Round<'_>, claim: &NodeClaim) {
     if let Some(node) = round.world.node_of(claim).map(|n| n.name.clone())
-        && round.ledger.admit(Order::ReleaseNode, &node, round.now)
+        && round.admit(&claim.name, Order::ReleaseNode, &node)
     {
         round.act(Action::ReleaseNode { node });
     }
-    if round.ledger.admit(Order::ReleaseClaim, &claim.name, round.now) {
+    if round.admit(&claim.name, Order::ReleaseClaim, &claim.name) {
         round.act(Action::ReleaseClaim { claim: claim.name.clone() });
         round.step(&claim.name, ClaimStep::Removed);
     }
 }
 
 /// Removes nodes that have been empty long enough, those first that save most.
-pub(crate) fn empty_nodes(round: &mut Round<'_>, scorer: &mut dyn Scorer) {
-    let due: Vec<(String, String, Micros)> = round
-        .world
-        .claims
-        .values()
+pub(crate) fn empty_nodes(round: &mut Round<'_>, names: &BTreeSet<String>, scorer: &mut dyn Scorer) {
+    for name in names {
+        // A removal that was lost is thought over again: the node may be in use by now.
+        if round.world.claims.get(name).is_some_and(|claim| empty_until(round.world, claim).is_none())
+            && !round.ledger.condemned.contains_key(name)
+        {
+            round.world.leaving.remove(name);
+        }
+    }
+    let due: Vec<(String, String, Micros)> = names
+        .iter()
+        .filter_map(|name| round.world.claims.get(name))
         .filter(|claim| empty_until(round.world, claim).is_some_and(|at| at <= round.now))
         .map(|claim| (claim.name.clone(), claim.status.node.clone(), claim.status.price))
         .collect();
@@ -100,8 +109,7 @@ pub(crate) fn empty_until(world: &World, claim: &NodeClaim) -> Option<Timestamp>
     let after = world.pools.get(&claim.node_pool)?.disruption.consolidate_after?;
     let node = world.node_of(claim)?;
     let in_use = world.usage.get(&node.name).is_some_and(|u| u.workload > 0);
-    let expected = world.assigned.values().any(|c| *c == claim.name)
-        || world.pending.iter().any(|key| world.pods[key].nominated.as_ref() == Some(&node.name));
+    let expected = world.assigned.expects(&claim.name) || world.nominated.contains_key(&node.name);
     let protected = |labels: &whittle_model::Labels| labels.get(keys::DO_NOT_DISRUPT).is_some_and(|v| v == "true");
     if in_use || expected || protected(&node.annotations) || protected(&claim.annotations) {
         return None;

@@ -2,7 +2,7 @@
 
 use whittle_model::{Action, Timestamp};
 
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Order};
 use crate::report::{ClaimStep, Report, Step};
 use crate::world::World;
 
@@ -16,6 +16,11 @@ pub(crate) struct Round<'e> {
 }
 
 impl Round<'_> {
+    /// Whether an order that serves a claim may be given now; if so it counts as given.
+    pub(crate) fn admit(&mut self, claim: &str, order: Order, object: &str) -> bool {
+        self.ledger.admit(claim, order, object, self.now)
+    }
+
     /// Orders something.
     pub(crate) fn act(&mut self, action: Action) {
         self.actions.push(action);

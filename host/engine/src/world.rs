@@ -10,6 +10,7 @@ use whittle_model::{
     PodPhase, Resources, Settings, Timestamp, Toleration,
 };
 
+use crate::assigned::Assigned;
 use crate::intern::Interner;
 
 /// Everything of a pod that decides where it may go; pods of a workload share one.
@@ -88,7 +89,13 @@ pub struct World {
     /// Offerings that answered "sold out", and until when they are left alone.
     pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
     /// Which claim each planned pod is meant for.
-    pub(crate) assigned: BTreeMap<PodKey, String>,
+    pub(crate) assigned: Assigned,
+    /// How many pods without a node are nominated to each node.
+    pub(crate) nominated: BTreeMap<String, usize>,
+    /// Claims whose removal was ordered and that the watch still shows alive.
+    pub(crate) leaving: BTreeSet<String>,
+    /// Claims that something happened to since the last round.
+    pub(crate) touched: BTreeSet<String>,
 }
 
 /// The objects of a [`World`], for a checkpoint.
@@ -243,7 +250,7 @@ impl World {
             deleting: pod.deleting,
         };
         if record.node.is_some() || record.terminal() || record.deleting {
-            self.assigned.remove(&pod.key);
+            self.assigned.clear(&pod.key);
         }
         if record.node.is_none() && record.unschedulable && !record.deleting && !record.terminal() && !pod.tied_to_node() {
             self.pending.insert(pod.key.clone());
@@ -260,16 +267,46 @@ impl World {
                 usage.workload += 1;
             }
         }
+        if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
+            *self.nominated.entry(node.clone()).or_default() += 1;
+        }
         self.pods.insert(pod.key.clone(), record);
+        self.touch_claims_of(&pod.key);
+    }
+
+    /// Marks the claims that a pod concerns: that of its node, of its nomination, of its plan.
+    fn touch_claims_of(&mut self, key: &PodKey) {
+        let Some(record) = self.pods.get(key) else { return };
+        let nodes = record.node.iter().chain(&record.nominated).filter_map(|name| self.nodes.get(name));
+        let claims = nodes.filter_map(|node| self.claim_by_provider.get(&node.provider_id)).chain(self.assigned.claim(key));
+        self.touched.extend(claims.cloned());
+    }
+
+    /// Marks the claims of a pool.
+    pub(crate) fn touch_pool(&mut self, pool: &str) {
+        self.touched.extend(self.claims.values().filter(|c| c.node_pool == pool).map(|c| c.name.clone()));
+    }
+
+    fn touch_claim_of(&mut self, provider_id: &str) {
+        self.touched.extend(self.claim_by_provider.get(provider_id).cloned());
     }
 
     /// Forgets a pod; `for_good` also forgets what was planned for it.
     pub(crate) fn drop_pod(&mut self, key: &PodKey, for_good: bool) {
+        self.touch_claims_of(key);
         if for_good {
-            self.assigned.remove(key);
+            self.assigned.clear(key);
         }
         let Some(record) = self.pods.remove(key) else { return };
         self.pending.remove(key);
+        if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none())
+            && let Some(count) = self.nominated.get_mut(node)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.nominated.remove(node);
+            }
+        }
         let tied = self.tied_to_node(&record);
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
@@ -290,6 +327,7 @@ impl World {
 
     pub(crate) fn put_node(&mut self, node: Node) {
         self.drop_node(&node.name);
+        self.touch_claim_of(&node.provider_id);
         if !node.provider_id.is_empty() {
             self.node_by_provider.insert(node.provider_id.clone(), node.name.clone());
         }
@@ -298,6 +336,7 @@ impl World {
 
     pub(crate) fn drop_node(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
+            self.touch_claim_of(&node.provider_id);
             self.node_by_provider.remove(&node.provider_id);
         }
     }
@@ -321,6 +360,7 @@ impl World {
         if !claim.status.provider_id.is_empty() {
             self.claim_by_provider.insert(claim.status.provider_id.clone(), claim.name.clone());
         }
+        self.touched.insert(claim.name.clone());
         self.claims.insert(claim.name.clone(), claim);
     }
 
@@ -328,7 +368,8 @@ impl World {
         if let Some(claim) = self.claims.remove(name) {
             self.claim_by_provider.remove(&claim.status.provider_id);
         }
-        self.assigned.retain(|_, claim| claim != name);
+        self.leaving.remove(name);
+        self.assigned.clear_claim(name);
     }
 
     /// The claim of a node, if it has one.
@@ -373,7 +414,9 @@ impl World {
         world.daemon_sets = objects.daemon_sets.into_iter().map(|d| (d.key.clone(), d)).collect();
         world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
         world.sold_out = objects.sold_out.into_iter().collect();
-        world.assigned = objects.assigned.into_iter().collect();
+        for (pod, claim) in objects.assigned {
+            world.assigned.set(pod, &claim);
+        }
         world
     }
 }

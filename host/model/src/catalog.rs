@@ -1,5 +1,7 @@
 //! What can be bought: instance types, and offerings of them by zone and capacity type.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Labels, Micros, Requirements, Resources};
@@ -80,8 +82,9 @@ pub struct InstanceType {
     /// The labels a node of this type gets, besides zone, zone id and capacity type.
     pub labels: Labels,
     /// Labels that may take one of several values at launch (tenancy), and absent well-known
-    /// labels as `DoesNotExist`, so that `Exists` chooses types that have them.
-    pub requirements: Requirements,
+    /// labels as `DoesNotExist`, so that `Exists` chooses types that have them. Few sets are distinct,
+    /// so types share them.
+    pub requirements: Arc<Requirements>,
     /// What the instance has.
     pub capacity: Resources,
     /// What pods can use of it: capacity less what kubelet, system and eviction keep.

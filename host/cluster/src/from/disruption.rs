@@ -90,7 +90,8 @@ fn is_share(text: &str) -> bool {
 
 fn window(text: &str, cx: &mut Cx) -> Option<Duration> {
     let length = amounts::duration("duration", text, cx)?;
-    let minutes = text.strip_suffix("0s").unwrap_or(text);
+    // A trailing `0s` is how other programs write whole minutes.
+    let minutes = text.strip_suffix("0s").filter(|rest| rest.ends_with(['h', 'm'])).unwrap_or(text);
     if minutes.contains('s') {
         cx.broken_at("duration", format!("{text:?} has seconds, but windows take hours and minutes only, such as 8h or 1h30m"));
     }

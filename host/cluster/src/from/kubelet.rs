@@ -115,7 +115,7 @@ fn soft_evictions(fields: &Fields, cx: &mut Cx) {
         }
     }
     for (name, value) in fields.get("evictionSoftGracePeriod").and_then(Value::as_object).into_iter().flatten() {
-        if !value.as_str().is_some_and(|text| parse_duration(text).is_some()) {
+        if value.as_str().is_none_or(|text| parse_duration(text).is_none()) {
             cx.keys(&["evictionSoftGracePeriod", name], |cx| cx.broken(format!("{value} is no duration; write one such as 1m30s")));
         }
     }

@@ -53,6 +53,11 @@ pub(crate) struct Cx {
 }
 
 impl Cx {
+    /// At the root of an object; `live` when a server wrote it.
+    pub fn new(live: bool) -> Self {
+        Self { live, ..Self::default() }
+    }
+
     /// Goes down into `key` for the time of `f`.
     pub fn key<R>(&mut self, key: &str, f: impl FnOnce(&mut Self) -> R) -> R {
         self.path.push(Segment::Key(key.to_owned()));
@@ -121,13 +126,5 @@ pub(crate) fn not_one_of(written: &str, words: &[&str]) -> String {
     match closest(written, words.iter().copied()) {
         Some(meant) => format!("{written:?} is not known; did you mean {meant}?"),
         None => format!("{written:?} is not known; write one of {}", words.join(", ")),
-    }
-}
-
-#[cfg(test)]
-impl Cx {
-    /// The problems as text, for tests.
-    pub fn told(&self) -> Vec<String> {
-        self.problems.iter().map(|(path, what)| format!("{path}: {what}")).collect()
     }
 }

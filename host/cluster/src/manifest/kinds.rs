@@ -88,7 +88,7 @@ pub(super) fn role(api_version: &str, kind: &str) -> Result<Role, Fault> {
     }
     if let Some((_, now)) = ANCIENT.iter().find(|(old, _)| *old == kind && group.starts_with("karpenter.")) {
         return Err(Fault::WrongVersion(format!(
-            "{kind} of {api_version} is from before v1beta1 and is not converted; write a {now} of {} instead",
+            "{kind} of {api_version} is from before v1beta1 and is not converted; write {now} of {} instead",
             api_version_of(now)
         )));
     }
@@ -184,8 +184,8 @@ mod tests {
             ("policy/v1beta1", "PodDisruptionBudget", Err("write apiVersion: policy/v1")),
             ("karpenter.sh/v1beta1", "NodePool", Err("run `whittle convert FILE`")),
             ("karpenter.k8s.aws/v1beta1", "EC2NodeClass", Err("run `whittle convert FILE`")),
-            ("karpenter.sh/v1alpha5", "Provisioner", Err("write a NodePool of karpenter.sh/v1 instead")),
-            ("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate", Err("write a EC2NodeClass of karpenter.k8s.aws/v1 instead")),
+            ("karpenter.sh/v1alpha5", "Provisioner", Err("write NodePool of karpenter.sh/v1 instead")),
+            ("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate", Err("write EC2NodeClass of karpenter.k8s.aws/v1 instead")),
             ("karpenter.k8s.aws/v1", "NodePool", Err("write apiVersion: karpenter.sh/v1")),
             ("karpenter.k8s.io/v1", "EC2NodeClass", Err("write apiVersion: karpenter.k8s.aws/v1")),
             ("karpentr.sh/v1", "NodePool", Err("write apiVersion: karpenter.sh/v1")),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{Owner, Pod};
+use whittle_model::Pod;
 
 use super::{Fault, Located, ManifestError, Object, Problem};
 use crate::from::{Workload, WorkloadKind};
@@ -113,10 +113,10 @@ fn key_of(workload: &Workload) -> Key {
     (workload.key.namespace.clone(), workload.key.name.clone())
 }
 
-/// The Deployment of each ReplicaSet that has one.
-fn replica_sets(objects: &[Located<Object>]) -> BTreeMap<Key, String> {
-    let owned = workloads(objects).filter(|w| w.kind == WorkloadKind::ReplicaSet);
-    owned.filter_map(|w| Some((key_of(w), w.owner.as_ref().filter(|o| o.kind == "Deployment")?.name.clone()))).collect()
+/// The ReplicaSets that were read, each with its Deployment if it has one.
+fn replica_sets(objects: &[Located<Object>]) -> BTreeMap<Key, Option<String>> {
+    let all = workloads(objects).filter(|w| w.kind == WorkloadKind::ReplicaSet);
+    all.map(|w| (key_of(w), w.owner.as_ref().filter(|o| o.kind == "Deployment").map(|o| o.name.clone()))).collect()
 }
 
 fn skip_owned(objects: &mut [Located<Object>]) {
@@ -136,34 +136,31 @@ fn skip_owned(objects: &mut [Located<Object>]) {
     }
 }
 
-fn count_present(objects: &mut [Located<Object>], replica_sets: &BTreeMap<Key, String>) {
-    let mut present: BTreeMap<(&'static str, Key), u32> = BTreeMap::new();
-    let pods: Vec<(String, Owner)> = objects
-        .iter()
-        .filter_map(|o| match &o.object {
-            Object::Pod(pod) if !pod.terminal() && !pod.deleting => Some((pod.key.namespace.clone(), pod.owner.clone()?)),
-            _ => None,
-        })
-        .collect();
-    for (namespace, owner) in pods {
-        let Some(kind) = [WorkloadKind::StatefulSet, WorkloadKind::ReplicaSet, WorkloadKind::ReplicationController, WorkloadKind::Job]
-            .into_iter()
-            .find(|k| k.name() == owner.kind)
-        else {
-            continue;
-        };
-        let of_deployment = replica_sets.get(&(namespace.clone(), owner.name.clone())).filter(|_| kind == WorkloadKind::ReplicaSet);
-        // A ReplicaSet that was not read along is its Deployment's name and a hash of the template.
-        let guessed = || owner.name.rsplit_once('-').map(|(name, _)| name.to_owned());
-        let deployment = of_deployment.cloned().or_else(guessed).filter(|_| kind == WorkloadKind::ReplicaSet);
-        if let Some(name) = deployment {
-            *present.entry(("Deployment", (namespace.clone(), name))).or_default() += 1;
+fn count_present(objects: &mut [Located<Object>], replica_sets: &BTreeMap<Key, Option<String>>) {
+    let mut present: BTreeMap<(String, Key), u32> = BTreeMap::new();
+    for located in objects.iter() {
+        let Object::Pod(pod) = &located.object else { continue };
+        let Some(owner) = pod.owner.as_ref().filter(|_| !pod.terminal() && !pod.deleting) else { continue };
+        let key = (pod.key.namespace.clone(), owner.name.clone());
+        if owner.kind == "ReplicaSet"
+            && let Some(name) = deployment_of(&key, replica_sets)
+        {
+            *present.entry(("Deployment".to_owned(), (key.0.clone(), name))).or_default() += 1;
         }
-        *present.entry((kind.name(), (namespace, owner.name))).or_default() += 1;
+        *present.entry((owner.kind.clone(), key)).or_default() += 1;
     }
     for located in objects {
         if let Object::Workload(workload) = &mut located.object {
-            workload.present = present.get(&(workload.kind.name(), key_of(workload))).copied().unwrap_or(0);
+            workload.present = present.get(&(workload.kind.name().to_owned(), key_of(workload))).copied().unwrap_or(0);
         }
+    }
+}
+
+/// The Deployment of a ReplicaSet. One that was not read along is named after its Deployment and a
+/// hash of the template.
+fn deployment_of(replica_set: &Key, read: &BTreeMap<Key, Option<String>>) -> Option<String> {
+    match read.get(replica_set) {
+        Some(deployment) => deployment.clone(),
+        None => replica_set.1.rsplit_once('-').map(|(name, _)| name.to_owned()),
     }
 }

@@ -12,3 +12,8 @@ pub use link::link;
 pub use object::{Located, Object, not_acted_on};
 pub(crate) use reader::syntax_problem;
 pub use reader::{Strictness, read};
+
+/// The fault of a kind that is not read, if any.
+pub(crate) fn judge_kind(api_version: &str, kind: &str) -> Option<Fault> {
+    kinds::role(api_version, kind).err()
+}

@@ -34,6 +34,7 @@ pub fn read(text: &str, file: &str, strictness: Strictness) -> Result<Vec<Locate
         reader.document(document.number, &document.root, None);
     }
     reader.problems.extend(error.map(|error| syntax_problem(error, file)));
+    reader.problems.sort_by_key(|problem| (problem.document, problem.line));
     if reader.problems.is_empty() { Ok(reader.objects) } else { Err(ManifestError { problems: reader.problems }) }
 }
 
@@ -102,7 +103,7 @@ impl Reader<'_> {
     }
 
     fn object(&mut self, role: Role, api_version: &str, kind: &str, live: bool, subject: &Subject<'_>) {
-        let mut cx = Cx { live, ..Cx::default() };
+        let mut cx = Cx::new(live);
         let skipped = || Object::Skipped {
             api_version: api_version.to_owned(),
             kind: kind.to_owned(),

@@ -48,8 +48,9 @@ pub fn parse(text: &str) -> (Vec<Document>, Option<SyntaxError>) {
             Ok(Some(document)) => documents.push(document),
             Ok(None) => {}
             Err((line, what)) => {
-                let document = builder.document.max(1);
-                return (documents, Some(SyntaxError { document, line: line.max(1), what }));
+                // What is missing at the end is missed one line further on.
+                let line = line.clamp(1, text.lines().count().max(1));
+                return (documents, Some(SyntaxError { document: builder.document.max(1), line, what }));
             }
         }
     }

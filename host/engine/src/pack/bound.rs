@@ -88,7 +88,19 @@ fn of_part(part: &Part) -> (Duals, Guide) {
     }
     let rank = ((total * (1.0 - 1e-9)) as i64).max(whole_bins(part, &cliques));
     let prices = part.sets.iter().flat_map(|set| dearest(set, &prices, w)).collect();
-    (Duals { rank: Micros(rank), classes: part.classes.clone(), values: values.clone() }, Guide { values, prices })
+    let guide = Guide { values: floored(part, &values), prices };
+    (Duals { rank: Micros(rank), classes: part.classes.clone(), values }, guide)
+}
+
+/// The values, but nothing is worth less than a small share of what it costs at best to hold it
+/// in a bin of its own class: an item that lives on slack today may be all that is left tomorrow.
+fn floored(part: &Part, values: &[f64]) -> Vec<f64> {
+    let share = |k: usize, c: usize| match part.fit(k, c) {
+        0 => f64::INFINITY,
+        n => part.rank[k] as f64 / f64::from(n),
+    };
+    let least = |c: usize| (0..part.kinds.len()).map(|k| share(k, c)).fold(f64::INFINITY, f64::min);
+    values.iter().enumerate().map(|(c, v)| if *v > 0.0 { *v } else { 0.02 * least(c) }).collect()
 }
 
 /// Greedy cliques of classes that exclude each other, the one that needs most bins first.
@@ -149,10 +161,10 @@ fn prices(part: &Part, cliques: &[Clique]) -> Vec<f64> {
         }
         lp.add(part.rank[k] as f64 / unit, &column);
     }
-    for at in 0..own {
+    for (at, d) in demand.iter().enumerate().take(own) {
         let (g, r) = (at / w, at % w);
-        for s in (0..sets).filter(|&s| part.sets[s][g] && demand[at] > 0.0) {
-            lp.add(0.0, &[(part::index(at), 1.0), (part::index(own + s * w + r), -demand[at] / total[r])]);
+        for s in (0..sets).filter(|&s| part.sets[s][g] && *d > 0.0) {
+            lp.add(0.0, &[(part::index(at), 1.0), (part::index(own + s * w + r), -d / total[r])]);
         }
     }
     if !lp.solve(5000) {

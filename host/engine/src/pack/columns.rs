@@ -168,8 +168,10 @@ impl<'a> Columns<'a> {
             if few || last || fixed.is_empty() {
                 let mut some = Work(work.0.min(400_000));
                 let before = some.0;
-                let rest = duals::pack(self.part, self.guide, &left, &self.blended(), duals::BY_SIZE, &mut some);
+                let values = self.blended();
+                let rest = duals::pack(&mut self.filler, &left, &values, duals::BY_SIZE, &mut some);
                 work.spend(before - some.0);
+                self.seen = self.filler.work + self.lp.work / 8;
                 let total = spent + rank(self.part, &rest);
                 if best.as_ref().is_none_or(|(b, _)| total < *b) {
                     best = Some((total, out.iter().cloned().chain(rest).collect()));

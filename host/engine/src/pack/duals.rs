@@ -3,14 +3,17 @@
 //! classes and kinds, not on items.
 
 use super::Pattern;
-use super::bound::Guide;
 use super::fill::{Filler, Taste, Work};
 use super::part::{self, Part};
 
 /// At most this many classes are weighed against each other by direction.
-const SAMPLE: usize = 160;
+const SAMPLE: u64 = 160;
+/// At least this many, however little work is left.
+const LEAST_SAMPLE: u64 = 32;
+/// With less work than this for an opening only the first rule is tried.
+const SCARCE: u64 = 4_000;
 /// At least this many kinds are tried for each opening.
-const LEAST_KINDS: usize = 6;
+const LEAST_KINDS: usize = 4;
 
 /// Ways to fill a bin that one run of the greedy chooses from; `None` is by worth, dearest first.
 pub(super) type Rules = &'static [Option<Taste>];
@@ -22,27 +25,28 @@ pub(super) const BY_WORTH: Rules = &[None, Some(Taste::Worth)];
 
 /// Packs `left` (items of each class of the part) into new bins, indices of the part. `values`
 /// is what an item of each class is worth. All items are packed, however little work is left.
-pub(super) fn pack(part: &Part, guide: &Guide, left: &[u32], values: &[f64], rules: Rules, work: &mut Work) -> Vec<Pattern> {
+pub(super) fn pack(filler: &mut Filler<'_>, left: &[u32], values: &[f64], rules: Rules, work: &mut Work) -> Vec<Pattern> {
+    let part = filler.part();
     let mut left = left.to_vec();
+    work.spend(left.len() as u64 / 2);
     let mut order: Vec<u32> = (0..part::index(left.len())).filter(|&c| left[c as usize] > 0).collect();
     order.sort_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]).then(a.cmp(&b)));
     let mut tried: Vec<(f64, usize)> = (0..part.kinds.len()).map(|k| (0.0, k)).collect();
-    let mut filler = Filler::new(part, guide);
     let mut out = Vec::new();
-    let total: f64 = left.iter().zip(values).map(|(n, v)| f64::from(*n) * v).sum();
-    let budget = work.0;
+    let total: f64 = order.iter().map(|&c| f64::from(left[c as usize]) * values[c as usize]).sum();
     let mut packed = 0.0;
     while !order.is_empty() {
         let before = filler.work;
-        let share = allowance(budget, work.0, total, packed);
-        let Some(mut pattern) = open(&mut filler, &order, &left, values, &mut tried, rules, share) else { break };
+        let share = allowance(work.0, out.len(), total, packed);
+        let Some(mut pattern) = open(filler, &order, &left, values, &mut tried, rules, share) else { break };
         pattern.times = pattern.items.iter().map(|&(c, n)| left[c as usize] / n).min().unwrap_or(1).max(1);
         for &(c, n) in &pattern.items {
             left[c as usize] -= n * pattern.times;
             packed += values[c as usize] * f64::from(n * pattern.times);
         }
         order.retain(|&c| left[c as usize] > 0);
-        work.spend(filler.work - before);
+        // Sorting kinds, looking for the cheapest and closing classes cost too.
+        work.spend(filler.work - before + 6 * part.kinds.len() as u64 + order.len() as u64 + 200);
         if let Some(kind) = part.cheapest(&pattern.items) {
             pattern.kind = part::index(kind);
         }
@@ -65,12 +69,11 @@ pub(super) fn learn(part: &Part, guide: &[f64], values: &mut [f64], patterns: &[
     }
 }
 
-/// The work that the next opening may take, from the share of the value that is packed by now.
-fn allowance(budget: u64, left: u64, total: f64, packed: f64) -> u64 {
-    let rest = if total > 0.0 { (1.0 - packed / total).max(0.0) } else { 1.0 };
-    let behind = (budget as f64 * rest).min(left as f64);
-    // An opening packs a small share of what is there; when ahead of plan it may cost more.
-    ((left as f64 - behind * 0.9).max(0.0) / 4.0) as u64
+/// The work that the next opening may take: what is left, over the openings to come if they pack
+/// as much as those before.
+fn allowance(left: u64, openings: usize, total: f64, packed: f64) -> u64 {
+    let to_come = if packed > 0.0 { (openings as f64 * (total - packed) / packed).max(4.0) } else { 16.0 };
+    (left as f64 / to_come) as u64
 }
 
 /// The best bin for what is left, `times` still open.
@@ -83,7 +86,8 @@ fn open(
     rules: Rules,
     share: u64,
 ) -> Option<Pattern> {
-    let step = order.len().div_ceil(SAMPLE);
+    let step = order.len().div_ceil((share / 250).clamp(LEAST_SAMPLE, SAMPLE) as usize);
+    let rules = if share < SCARCE { &rules[..1] } else { rules };
     let sample: Vec<u32> = order.iter().copied().step_by(step).collect();
     let limit = filler.work + share;
     let mut best: Option<(f64, Pattern)> = None;
@@ -95,11 +99,9 @@ fn open(
         slot.0 = f64::INFINITY;
         for rule in rules {
             filler.start(slot.1);
-            if let Some(taste) = *rule {
-                filler.by_direction(&sample, left, values, taste);
-            }
-            if rule.is_none() || step > 1 {
-                filler.in_order(order, left);
+            match *rule {
+                Some(taste) => filler.by_direction(&sample, left, values, taste),
+                None => filler.in_order(&sample, left),
             }
             let value: f64 = filler.items.iter().map(|&(c, n)| values[c as usize] * f64::from(n)).sum();
             if filler.items.is_empty() {
@@ -112,5 +114,12 @@ fn open(
             }
         }
     }
-    best.map(|(_, pattern)| pattern)
+    let (_, mut pattern) = best?;
+    if step > 1 {
+        filler.start(pattern.kind as usize);
+        pattern.items.iter().for_each(|&(c, n)| filler.put(c as usize, n));
+        filler.in_order(order, left);
+        pattern.items.clone_from(&filler.items);
+    }
+    Some(pattern)
 }

@@ -68,6 +68,11 @@ impl<'a> Filler<'a> {
         }
     }
 
+    /// The part that is packed.
+    pub fn part(&self) -> &'a Part {
+        self.part
+    }
+
     /// Starts an empty bin of kind `kind`.
     pub fn start(&mut self, kind: usize) {
         self.kind = kind;
@@ -137,9 +142,9 @@ impl<'a> Filler<'a> {
         let mut open = std::mem::take(&mut self.open);
         open.clear();
         open.extend(order.iter().copied().filter(|&c| self.fits(c as usize, left[c as usize]) > 0));
-        self.work += order.len() as u64;
+        self.work += order.len() as u64 + 12;
         loop {
-            self.work += open.len() as u64;
+            self.work += open.len() as u64 + 2;
             self.toward(&scale, taste, &mut toward);
             let Some(c) = self.best(&mut open, left, values, taste, &scale, &toward) else { break };
             let n = self.fits(c, left[c] - self.have[c]);

@@ -176,6 +176,9 @@ fn add_kinds(part: &mut Part, problem: &Problem, groups: &[(&[u32], Vec<u32>)], 
     let mut order: Vec<(i64, i64, u32)> = Vec::with_capacity(holds.len());
     for &k in holds.keys() {
         let kind = &problem.kinds[k as usize];
+        if kind.capacity.iter().any(|room| *room < 0) {
+            continue;
+        }
         let size = used.iter().fold(0i64, |sum, &r| sum.saturating_add(kind.capacity[r]));
         order.push((kind.rank.0.max(0), size.saturating_neg(), k));
     }

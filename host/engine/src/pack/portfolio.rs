@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::bound::{self, Bound, Guide};
 use super::columns::{self, Columns};
-use super::fill::Work;
+use super::fill::{Filler, Work};
 use super::part::{self, Part};
 use super::{Packing, Pattern, Problem, duals, repair};
 
 /// Elementary operations of a step; a step is about a tenth of a microsecond.
-const STEP: u64 = 12;
+const STEP: u64 = 16;
 /// Nobody looks for less than this share of the bound.
 const ENOUGH: f64 = 1.0005;
 /// Rounds of pricing before the first dive, and within dives.
@@ -55,8 +55,13 @@ pub fn solve(problem: &Problem, greedy: &Packing, steps: u64) -> Solution {
         let (_, patterns) = run.best.unwrap_or_default();
         packing.patterns.extend(patterns.into_iter().map(|p| global(part, p)));
     }
-    let measure = |p: &Packing| (p.unplaced.iter().map(|(_, n)| u64::from(*n)).sum::<u64>(), p.rank(problem));
+    let measure = |p: &Packing| (std::cmp::Reverse(placed(p)), p.rank(problem));
     if measure(greedy) <= measure(&packing) { taken() } else { Solution { packing, method, bound } }
+}
+
+/// Items that have a bin.
+fn placed(packing: &Packing) -> u64 {
+    packing.patterns.iter().map(|p| u64::from(p.times) * p.items.iter().map(|(_, n)| u64::from(*n)).sum::<u64>()).sum()
 }
 
 /// The members at work on one part.
@@ -111,14 +116,15 @@ impl Run<'_> {
     fn greedy(&mut self, seeds: &mut Vec<Pattern>, work: &mut Work) {
         let reserve = work.0 / 5 * 3;
         let mut values = self.guide.values.clone();
+        let mut filler = Filler::new(self.part, self.guide);
         for round in 0..LESSONS {
-            let rules = if round == 0 { duals::BY_SIZE } else { duals::BY_WORTH };
-            let mut share = Work((work.0 - reserve) / 3);
+            let rules = if round == 1 { duals::BY_SIZE } else { duals::BY_WORTH };
+            let mut share = Work((work.0 - reserve) / 2);
             let before = share.0;
-            let patterns = duals::pack(self.part, self.guide, &self.part.count, &values, rules, &mut share);
+            let patterns = duals::pack(&mut filler, &self.part.count, &values, rules, &mut share);
             work.spend(before - share.0);
-            if round > 0 {
-                duals::learn(self.part, &self.guide.values, &mut values, &patterns, 1.0 / (1.0 + round as f64 / 2.0));
+            if round != 1 {
+                duals::learn(self.part, &self.guide.values, &mut values, &patterns, 1.0 / (1.5 + round as f64 / 2.0));
             }
             if self.part.classes.len() <= columns::MOST_CLASSES {
                 seeds.extend(patterns.iter().cloned());

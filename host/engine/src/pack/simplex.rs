@@ -80,6 +80,7 @@ impl Simplex {
     }
 
     /// The value of the current basis.
+    #[cfg(test)]
     pub fn objective(&self) -> f64 {
         self.basis.iter().zip(&self.x).map(|(v, x)| self.price(*v) * x).sum()
     }

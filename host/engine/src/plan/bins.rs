@@ -1,6 +1,8 @@
 //! Room that is paid for already: nodes that exist and claims in flight. Placements are applied to
 //! it and can be undone, so that a what-if needs no copy.
 
+use std::collections::BTreeMap;
+
 use whittle_model::{Labels, Node, NodeClaim, PodKey, Requirements, Resources, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, times};
@@ -44,6 +46,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Bins<'w> {
     all: Vec<Bin<'w>>,
+    numbers: BTreeMap<&'w str, usize>,
     log: Vec<Entry>,
 }
 
@@ -53,17 +56,18 @@ impl<'w> Bins<'w> {
         let mut all: Vec<Bin<'w>> = Vec::new();
         for node in world.nodes.values() {
             let claim = world.claim_of(node);
-            if usable_node(node, claim) {
+            if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) {
                 all.push(node_bin(world, node, claim, dimensions, terms));
             }
         }
         for claim in world.claims.values() {
-            if !claim.deleting && world.node_of(claim).is_none() {
+            if !claim.deleting && !world.leaving.contains(&claim.name) && world.node_of(claim).is_none() {
                 all.push(claim_bin(world, claim, dimensions));
             }
         }
         all.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(b.name)));
-        Self { all, log: Vec::new() }
+        let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
+        Self { all, numbers, log: Vec::new() }
     }
 
     /// How many there are.
@@ -78,7 +82,7 @@ impl<'w> Bins<'w> {
 
     /// The number of the bin of this name.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.all.iter().position(|bin| bin.name == name)
+        self.numbers.get(name).copied()
     }
 
     /// How many pods of `class` the bin could take, at most `most`, when they ask for `profile`.
@@ -259,6 +263,6 @@ pub(crate) fn meant_for<'w>(world: &'w World, key: &PodKey) -> Option<&'w str> {
     if let Some(node) = &record.nominated {
         return Some(node);
     }
-    let claim = world.claims.get(world.assigned.get(key)?)?;
+    let claim = world.claims.get(world.assigned.claim(key)?)?;
     Some(world.node_of(claim).map_or(&claim.name, |node| &node.name))
 }

@@ -247,7 +247,7 @@ fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count
 
 /// The best-ranked offering that holds what a claim holds.
 fn best_offer(bench: &Bench<'_, '_>, claim: &OpenClaim) -> Option<usize> {
-    let table = &bench.tables.pools[claim.pool];
-    let ranked = bench.states.get(claim.state).offers.ones().filter(|o| fits(&claim.used, &table.rows[table.offers[*o].row as usize].room));
-    ranked.min_by_key(|o| (table.offers[*o].rank, *o))
+    let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(claim.state));
+    let offers = table.ranked.iter().map(|o| *o as usize).filter(|o| state.offers.contains(*o));
+    offers.into_iter().find(|o| fits(&claim.used, &table.rows[table.offers[*o].row as usize].room))
 }

@@ -8,6 +8,7 @@ use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, k
 use super::amounts::fits;
 use super::greedy::{Bench, Draft, OpenClaim};
 use super::limits::Remaining;
+use super::states::State;
 use super::tables::{Offer, PoolTable};
 
 /// EC2 is asked for at most this many types in one launch; naming more would only make the claim
@@ -78,31 +79,30 @@ fn finish_claim(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remain
     let table = &bench.tables.pools[claim.pool];
     let state = bench.states.get(claim.state);
     let limited = remaining.limited(claim.pool);
-    let allowed = |offer: &Offer<'_>| {
-        let row = &table.rows[offer.row as usize];
+    let allowed = |row: u32| {
+        let row = &table.rows[row as usize];
         fits(&claim.used, &row.room) && (!limited || remaining.crossed(claim.pool, &row.instance_type.capacity).is_none())
     };
-    let mut offers: Vec<&Offer<'_>> = state.offers.ones().map(|o| &table.offers[o]).filter(|o| allowed(o)).collect();
-    offers.sort_by(|a, b| order(table, a).cmp(&order(table, b)));
-    let best = *offers.first()?;
-    let mut rows: Vec<u32> = Vec::new();
-    for offer in &offers {
-        if rows.len() == TYPES_IN_A_CLAIM {
+    // The best offering of each row that will do, in order of preference.
+    let mut found: Vec<&Offer<'_>> = Vec::new();
+    for offer in table.ranked.iter().filter(|o| state.offers.contains(**o as usize)).map(|o| &table.offers[*o as usize]) {
+        if found.len() == TYPES_IN_A_CLAIM {
             break;
         }
-        if !rows.contains(&offer.row) {
-            rows.push(offer.row);
+        if !found.iter().any(|f| f.row == offer.row) && allowed(offer.row) {
+            found.push(offer);
         }
     }
-    offers.retain(|o| rows.contains(&o.row));
+    let best = *found.first()?;
+    let runner_up = found.get(1).map(|o| (table.key(o), o.rank));
+    let rows: Vec<u32> = found.iter().map(|o| o.row).collect();
     if limited {
         remaining.take(claim.pool, &largest(table, &rows));
     }
-    let runner_up = offers.iter().find(|o| o.row != best.row).map(|o| (table.key(o), o.rank));
     let types: Vec<String> = rows.iter().map(|row| table.rows[*row as usize].instance_type.name.clone()).collect();
     let mut requirements = state.requirements.clone();
     requirements.add(any_of(keys::INSTANCE_TYPE, &types));
-    requirements.add(any_of(keys::CAPACITY_TYPE, &capacity_types(&offers)));
+    requirements.add(any_of(keys::CAPACITY_TYPE, &capacity_types(table, state, &rows)));
     Some(Finished {
         pool: claim.pool,
         content: claim.content.clone(),
@@ -116,11 +116,6 @@ fn finish_claim(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remain
     })
 }
 
-/// The order in which offerings are preferred: rank, then what makes the order total.
-fn order<'a>(table: &'a PoolTable<'_>, offer: &'a Offer<'_>) -> (Micros, CapacityType, &'a str, &'a str) {
-    (offer.rank, offer.offering.capacity_type, &table.rows[offer.row as usize].instance_type.name, &offer.offering.zone)
-}
-
 fn largest(table: &PoolTable<'_>, rows: &[u32]) -> Resources {
     let mut largest = Resources::default();
     for row in rows {
@@ -129,8 +124,9 @@ fn largest(table: &PoolTable<'_>, rows: &[u32]) -> Resources {
     largest
 }
 
-fn capacity_types(offers: &[&Offer<'_>]) -> Vec<String> {
-    let mut all: Vec<CapacityType> = offers.iter().map(|o| o.offering.capacity_type).collect();
+fn capacity_types(table: &PoolTable<'_>, state: &State, rows: &[u32]) -> Vec<String> {
+    let offers = rows.iter().flat_map(|row| table.rows[*row as usize].offers.clone()).filter(|o| state.offers.contains(*o));
+    let mut all: Vec<CapacityType> = offers.map(|o| table.offers[o].offering.capacity_type).collect();
     all.sort_unstable();
     all.dedup();
     all.into_iter().map(|c| c.name().to_owned()).collect()

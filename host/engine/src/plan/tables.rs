@@ -27,6 +27,8 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) rows: Vec<Row<'w>>,
     /// The offerings the template allows, those of one row side by side.
     pub(crate) offers: Vec<Offer<'w>>,
+    /// Numbers of the offerings in order of preference: rank, capacity type, type name, zone.
+    pub(crate) ranked: Vec<u32>,
 }
 
 /// An instance type in a pool.
@@ -58,6 +60,8 @@ pub(crate) struct Tables<'w> {
     pub(crate) closed: Vec<(String, String)>,
     /// What the scorer said when it could not answer; the plan then counts list prices.
     pub(crate) scorer_failure: Option<String>,
+    /// Whether every offering counts at its list price.
+    pub(crate) at_list: bool,
 }
 
 impl<'w> Tables<'w> {
@@ -65,7 +69,7 @@ impl<'w> Tables<'w> {
     pub(crate) fn new(world: &'w World, dimensions: Dimensions, scorer: &mut dyn Scorer, now: Timestamp) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
-        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), scorer_failure: None };
+        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), scorer_failure: None, at_list: true };
         let mut tier = 0;
         for pool in order {
             match open_catalog(world, pool) {
@@ -85,6 +89,9 @@ impl<'w> Tables<'w> {
             }
         }
         tables.price(scorer);
+        for pool in &mut tables.pools {
+            pool.rank();
+        }
         tables
     }
 
@@ -101,6 +108,7 @@ impl<'w> Tables<'w> {
                 })
             })
             .collect();
+        self.at_list = candidates.iter().all(|c| c.list > Micros(0));
         let verdicts = match scorer.price_candidates(&candidates) {
             Ok(verdicts) if verdicts.len() == candidates.len() => verdicts,
             Ok(verdicts) => {
@@ -112,6 +120,7 @@ impl<'w> Tables<'w> {
                 return;
             }
         };
+        self.at_list &= verdicts.iter().zip(&candidates).all(|(v, c)| *v == Verdict::Priced { rank: c.list, cost: c.list });
         let mut verdicts = verdicts.into_iter();
         for pool in &mut self.pools {
             pool.apply(&mut verdicts);
@@ -127,6 +136,17 @@ impl PoolTable<'_> {
             zone: offer.offering.zone.clone(),
             capacity_type: offer.offering.capacity_type,
         }
+    }
+
+    /// Orders the offerings by preference; the order is total.
+    fn rank(&mut self) {
+        let order = |number: &u32| {
+            let offer = &self.offers[*number as usize];
+            (offer.rank, offer.offering.capacity_type, &self.rows[offer.row as usize].instance_type.name, &offer.offering.zone)
+        };
+        let mut ranked: Vec<u32> = (0..self.offers.len()).map(|n| u32::try_from(n).expect("fewer offerings than 2^32")).collect();
+        ranked.sort_by(|a, b| order(a).cmp(&order(b)));
+        self.ranked = ranked;
     }
 
     fn apply(&mut self, verdicts: &mut impl Iterator<Item = Verdict>) {
@@ -190,7 +210,7 @@ fn pool_table<'w>(
     now: Timestamp,
 ) -> PoolTable<'w> {
     let template = template_requirements(pool);
-    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new() };
+    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), ranked: Vec::new() };
     for instance_type in &catalog.types {
         if !type_allows(instance_type, &table.template) {
             continue;

@@ -3,12 +3,12 @@
 
 use std::hash::Hash;
 
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use whittle_model::{Affinity, Labels, Owner, Pod, Resources, Toleration, resources};
 
 use super::conflicts::Conflicts;
 use super::shapes::Shapes;
+use crate::intern::Lookup;
 
 /// The kinds of controllers whose selectors kube-scheduler spreads pods by; a Deployment stands for
 /// its ReplicaSet where a manifest is read without one.
@@ -41,7 +41,7 @@ pub(super) struct Identity {
 /// Values as consecutive integers from zero, each counted within a scope.
 #[derive(Debug, Clone)]
 pub(super) struct Interner<T> {
-    scopes: Vec<FxHashMap<T, u32>>,
+    scopes: Vec<Lookup<T, u32>>,
     count: u32,
 }
 
@@ -56,7 +56,7 @@ impl<T: Hash + Eq + Clone> Interner<T> {
     pub fn id(&mut self, scope: u32, value: &T) -> (u32, bool) {
         let scope = scope as usize;
         if self.scopes.len() <= scope {
-            self.scopes.resize_with(scope + 1, FxHashMap::default);
+            self.scopes.resize_with(scope + 1, Lookup::default);
         }
         if let Some(id) = self.scopes[scope].get(value) {
             return (*id, false);

@@ -1,10 +1,10 @@
 //! The nodes with what is taken on each, and the order in which they are looked at.
 
-use rustc_hash::FxHashMap;
 use whittle_model::{Effect, Labels, Node, Taint, keys, resources};
 
 use super::identity::{Amounts, Identities, Interner};
 use super::shapes::Shape;
+use crate::intern::Lookup;
 
 /// Taint of a node whose `Ready` condition is not true, set by the node lifecycle controller.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -47,7 +47,7 @@ pub(super) struct Info {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes {
     slots: Vec<Entry>,
-    by_name: FxHashMap<String, u32>,
+    by_name: Lookup<String, u32>,
     free: Vec<u32>,
     /// Zones in the order of their first node, each with its nodes in the order they came.
     tree: Vec<((String, String), Vec<u32>)>,

@@ -1,0 +1,284 @@
+//! What one can ask on the command line. No work is done here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use whittle_model::{Packing, Requirement};
+
+use crate::types::filter::{Amounts, Span, parse_requirement};
+
+/// A node autoscaler for Kubernetes on AWS that speaks Karpenter's API: try it on your manifests.
+#[derive(Debug, Parser)]
+#[command(name = "whittle", version, disable_help_subcommand = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Print without colours, also on a terminal
+    #[arg(long, global = true)]
+    pub no_color: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  whittle simulate examples/inflate                 what these manifests buy, when, and what it costs
+  kubectl get nodes,pods,nodepools,ec2nodeclasses -A -o yaml | whittle simulate -
+  whittle explain examples/limits inflate-3         why is this pod pending
+  whittle types --arch arm64 --cpu 2..8 --sort price --limit 10
+  whittle types m7i.large                           every label, capacity and price of one type
+  whittle convert old-provisioning.yaml             v1beta1 manifests as v1
+
+Exit codes: 0 done; 1 an `until` or `expect` of the story did not come true; 2 bad input or usage;
+3 done, but PARTIAL: fields that are not acted on yet were set aside by --allow-unsupported.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what happens to the manifests of a directory: nodes, prices, timeline, and why
+    #[command(after_help = SIMULATE)]
+    Simulate(Simulate),
+    /// Say why a pod is where it is, or pending, or why a node was bought
+    #[command(after_help = EXPLAIN)]
+    Explain(Explain),
+    /// List EC2 instance types with what pods can use of them and what they cost
+    #[command(after_help = TYPES)]
+    Types(Box<Types>),
+    /// Rewrite Karpenter v1beta1 manifests as v1
+    Convert(Convert),
+}
+
+const SIMULATE: &str = "\
+DIR holds the manifests one would `kubectl apply` (every *.yaml and *.yml file) and, if it likes, a
+file `story` that says what happens, one verb a line:
+
+  apply FILE...                            until CONDITION [within DURATION]
+  delete KIND/[NAMESPACE/]NAME                 pods running | pods pending N | nodes N | settled
+  scale KIND/NAME N                        wait DURATION
+  set KIND/NAME PATH=VALUE                 sold-out CAPACITY-TYPE TYPE ZONE [for DURATION]
+  interrupt NODE|oldest|CAPACITY-TYPE      price CAPACITY-TYPE TYPE ZONE DOLLARS
+  boot never|DURATION                      crash
+  expect TEXT                              # a comment
+
+Without a story all files are applied and time runs until nothing more happens.";
+
+const EXPLAIN: &str = "\
+Examples:
+  whittle explain examples/inflate default/inflate-0
+  whittle explain examples/inflate default-1";
+
+const TYPES: &str = "\
+Examples:
+  whittle types --category c,m,r --generation 3.. --cpu 2..8 --memory 4Gi..32Gi
+  whittle types --gpu=l4 --region us-west-2 --capacity-type spot --sort price
+  whittle types -r 'karpenter.k8s.aws/instance-local-nvme Gt 100' -r 'instance-hypervisor In nitro'
+  whittle types --pods-fit cpu=500m,memory=1Gi --limit 5
+  whittle types m7i.large";
+
+/// Where types and prices come from.
+#[derive(Debug, Args)]
+pub struct Market {
+    /// us-east-1, us-west-2 or eu-west-1
+    #[arg(long, value_name = "REGION", default_value = "us-east-1")]
+    pub region: String,
+    /// Everything left to chance comes from this number: spot prices, ties, boot times
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// A price list instead of the built-in one (CSV: region,instance_type,micro_usd_per_hour[,zone])
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// A table of instance types instead of the built-in one (CSV with the same columns)
+    #[arg(long, value_name = "FILE")]
+    pub catalog: Option<PathBuf>,
+}
+
+/// What is simulated, and how.
+#[derive(Debug, Args)]
+pub struct World {
+    /// Directory of manifests; `-` reads one file of manifests from standard input
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Where types and prices come from.
+    #[command(flatten)]
+    pub market: Market,
+    /// Version of the server; nomination, which keeps a plan, needs 1.35
+    #[arg(long, value_name = "VERSION", default_value = "1.36", value_parser = minor_version)]
+    pub kubernetes: u32,
+    /// How pods are packed: cost searches for the cheapest plan, greedy does what Karpenter documents
+    #[arg(long, value_enum, default_value_t = PackingChoice::Cost)]
+    pub packing: PackingChoice,
+    /// Whether planned pods are nominated to their node
+    #[arg(long, value_enum, default_value_t = NominationChoice::Auto)]
+    pub nomination: NominationChoice,
+    /// Go on past fields that are not acted on yet: the result is PARTIAL, exit code 3
+    #[arg(long)]
+    pub allow_unsupported: bool,
+}
+
+/// `--packing`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PackingChoice {
+    /// The cheapest plan found, never dearer than greedy.
+    Cost,
+    /// The documented greedy.
+    Greedy,
+}
+
+impl From<PackingChoice> for Packing {
+    fn from(choice: PackingChoice) -> Self {
+        match choice {
+            PackingChoice::Cost => Self::Cost,
+            PackingChoice::Greedy => Self::Greedy,
+        }
+    }
+}
+
+/// `--nomination`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NominationChoice {
+    /// Where the server keeps nominations.
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl From<NominationChoice> for whittle_model::Nomination {
+    fn from(choice: NominationChoice) -> Self {
+        match choice {
+            NominationChoice::Auto => Self::Auto,
+            NominationChoice::Off => Self::Off,
+        }
+    }
+}
+
+/// `whittle simulate`.
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// What is simulated.
+    #[command(flatten)]
+    pub world: World,
+    /// Print one JSON object a line, the last one a summary
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `whittle explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// What is simulated.
+    #[command(flatten)]
+    pub world: World,
+    /// A pod ([NAMESPACE/]NAME), a node or a claim
+    #[arg(value_name = "POD|NODE")]
+    pub subject: String,
+}
+
+/// `whittle types`.
+#[derive(Debug, Args)]
+pub struct Types {
+    /// Show everything about this type
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Where types and prices come from.
+    #[command(flatten)]
+    pub market: Market,
+    /// amd64 or arm64
+    #[arg(long, value_delimiter = ',', value_parser = ["amd64", "arm64"])]
+    pub arch: Vec<String>,
+    /// Families, such as m7i,c7g
+    #[arg(long, value_delimiter = ',')]
+    pub family: Vec<String>,
+    /// Categories, such as c,m,r
+    #[arg(long, value_delimiter = ',')]
+    pub category: Vec<String>,
+    /// Generations: 7, 5..7 or 5..
+    #[arg(long, value_name = "SPAN")]
+    pub generation: Option<Span>,
+    /// vCPUs: 4, 2..8 or 2..
+    #[arg(long, value_name = "SPAN")]
+    pub cpu: Option<Span>,
+    /// Memory as listed by EC2: 8Gi or 4Gi..32Gi
+    #[arg(long, value_name = "SPAN", value_parser = Span::of_memory)]
+    pub memory: Option<Span>,
+    /// With GPUs; --gpu=NAME with GPUs of this name, such as l4 or t4
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub gpu: Option<String>,
+    /// Sold this way
+    #[arg(long, value_parser = ["spot", "on-demand"])]
+    pub capacity_type: Option<String>,
+    /// Sold in one of these zones
+    #[arg(long, value_delimiter = ',')]
+    pub zone: Vec<String>,
+    /// A requirement as in a NodePool: 'KEY In A,B', 'KEY Gt N', 'KEY Exists'; may be repeated
+    #[arg(long, short = 'r', value_name = "REQUIREMENT", value_parser = parse_requirement)]
+    pub requirement: Vec<Requirement>,
+    /// How many pods that ask for this fit on an empty node, and what one then costs
+    #[arg(long, value_name = "cpu=N,memory=N")]
+    pub pods_fit: Option<Amounts>,
+    /// What to sort by (with --pods-fit: the price of a pod, unless told)
+    #[arg(long, value_enum)]
+    pub sort: Option<Sort>,
+    /// Show this many at most; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub limit: usize,
+    /// Image family of the node class: what the system keeps differs
+    #[arg(long, value_parser = ["AL2023", "AL2", "Bottlerocket", "Custom"], default_value = "AL2023")]
+    pub ami_family: String,
+    /// kubelet.maxPods of the node class
+    #[arg(long, value_name = "N")]
+    pub max_pods: Option<u32>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `--sort`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Cheapest first.
+    Price,
+    /// Fewest vCPUs first.
+    Cpu,
+    /// Least memory first.
+    Memory,
+    /// By name.
+    Name,
+}
+
+/// `whittle convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// File of v1beta1 manifests; `-` reads standard input. The v1 YAML goes to standard output,
+    /// what changed to standard error
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// The minor version of `1.36`, `v1.36` or `1.36.3`.
+fn minor_version(text: &str) -> Result<u32, String> {
+    let wrong = || format!("{text:?} is no Kubernetes version; write it like 1.36");
+    let (major, rest) = text.strip_prefix('v').unwrap_or(text).split_once('.').ok_or_else(wrong)?;
+    let minor = rest.split_once('.').map_or(rest, |(minor, _)| minor);
+    if major != "1" {
+        return Err(wrong());
+    }
+    minor.parse().map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn versions_are_read() {
+        for (text, minor) in [("1.34", Some(34)), ("v1.36", Some(36)), ("1.35.2", Some(35)), ("2.1", None), ("1", None), ("1.x", None)] {
+            assert_eq!(minor_version(text).ok(), minor, "{text}");
+        }
+    }
+}

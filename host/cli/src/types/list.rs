@@ -1,0 +1,167 @@
+//! Many types as a table.
+
+use std::cmp::Reverse;
+use std::io::Write;
+
+use whittle_model::resources::{CPU, MEMORY, PODS, format_amount};
+use whittle_model::{CapacityType, Catalog, InstanceType, Micros, Offering, Resources, keys};
+
+use super::filter::{Filter, listed_memory_mib};
+use super::{borrowed, json};
+use crate::args::{Sort, Types};
+use crate::failure::Failure;
+use crate::out::{FAINT, Side, bytes, price, styled, table};
+
+/// A type that is shown, with what the columns say of it.
+struct Row<'a> {
+    instance_type: &'a InstanceType,
+    on_demand: Option<Micros>,
+    /// Lowest and highest.
+    spot: Option<(Micros, Micros)>,
+    zones: Vec<&'a str>,
+    /// Pods that fit on an empty node.
+    fit: Option<i64>,
+}
+
+impl Row<'_> {
+    /// The least an hour of it costs.
+    fn cheapest(&self) -> Micros {
+        let spot = self.spot.map(|(lowest, _)| lowest);
+        spot.into_iter().chain(self.on_demand).min().unwrap_or(Micros(i64::MAX))
+    }
+
+    /// The price that is sorted by: on-demand, or spot where only spot is sold or asked for.
+    fn price(&self) -> Micros {
+        self.on_demand.unwrap_or_else(|| self.cheapest())
+    }
+
+    /// An hour of a pod, in micro-dollars, when the node is full of them.
+    fn per_pod(&self) -> Option<i64> {
+        self.fit.filter(|pods| *pods > 0).map(|pods| self.price().0 / pods)
+    }
+}
+
+/// Prints the types that the filter takes.
+///
+/// # Errors
+/// When a filter names a label that no type has, or the answer cannot be written.
+pub fn show(args: &Types, catalog: &Catalog, assumptions: &[String], out: &mut dyn Write) -> Result<(), Failure> {
+    let filter = Filter::new(args)?;
+    let ask = args.pods_fit.as_ref().map(|amounts| with_one_pod(&amounts.0));
+    let mut rows: Vec<Row<'_>> = catalog
+        .types
+        .iter()
+        .filter(|candidate| filter.takes(candidate))
+        .filter_map(|candidate| row(candidate, &filter, ask.as_ref()))
+        .collect();
+    sort(&mut rows, args.sort, args.pods_fit.is_some());
+    let found = rows.len();
+    if args.limit > 0 {
+        rows.truncate(args.limit);
+    }
+    if args.json {
+        for row in &rows {
+            writeln!(out, "{}", json(row.instance_type, catalog))?;
+        }
+        return Ok(());
+    }
+    let lines: Vec<Vec<String>> = rows.iter().map(|row| cells(row, catalog, &filter, args)).collect();
+    table(out, &columns(&filter, args), &lines)?;
+    let shown = if rows.len() < found { format!("{} of {found} types", rows.len()) } else { format!("{found} types") };
+    let tilde = if borrowed(catalog) { format!("; ~ marks prices of {}", catalog.price_region) } else { String::new() };
+    writeln!(out, "\n{}", styled(FAINT, &format!("{shown} in {}; ZONES are its zones' letters{tilde}", catalog.region)))?;
+    for line in assumptions {
+        writeln!(out, "{}", styled(FAINT, line))?;
+    }
+    Ok(())
+}
+
+fn with_one_pod(amounts: &Resources) -> Resources {
+    let mut all = amounts.clone();
+    all.set(PODS, 1);
+    all
+}
+
+fn row<'a>(candidate: &'a InstanceType, filter: &Filter<'_>, ask: Option<&Resources>) -> Option<Row<'a>> {
+    let sold: Vec<&Offering> = candidate.offerings.iter().filter(|offering| filter.sells(offering)).collect();
+    let prices = |way: CapacityType| sold.iter().filter(move |o| o.capacity_type == way).map(|o| o.price);
+    let spot = prices(CapacityType::Spot);
+    let spot = spot.clone().min().zip(spot.max());
+    let mut zones: Vec<&str> = sold.iter().map(|o| o.zone.as_str()).collect();
+    zones.dedup();
+    let fit = ask.map(|ask| ask.iter().map(|(name, amount)| candidate.allocatable.get(name) / amount).min().unwrap_or(0));
+    (!sold.is_empty()).then(|| Row { instance_type: candidate, on_demand: prices(CapacityType::OnDemand).min(), spot, zones, fit })
+}
+
+fn sort(rows: &mut [Row<'_>], by: Option<Sort>, fit: bool) {
+    match by {
+        None if fit => rows.sort_by_key(|row| row.per_pod().unwrap_or(i64::MAX)),
+        Some(Sort::Price) => rows.sort_by_key(|row| (row.price(), row.cheapest())),
+        Some(Sort::Cpu) => rows.sort_by_key(|row| (row.instance_type.capacity.get(CPU), row.price())),
+        Some(Sort::Memory) => rows.sort_by_key(|row| (listed_memory_mib(row.instance_type), row.price())),
+        // By name, but m7i.2xlarge before m7i.12xlarge: by family, then by size.
+        None | Some(Sort::Name) => rows.sort_by_cached_key(|row| {
+            let (family, size) = row.instance_type.name.split_once('.').unwrap_or((&row.instance_type.name, ""));
+            (family.to_owned(), row.instance_type.capacity.get(CPU), Reverse(size.len()), size.to_owned())
+        }),
+    }
+}
+
+fn columns(filter: &Filter<'_>, args: &Types) -> Vec<(&'static str, Side)> {
+    let mut columns = vec![
+        ("NAME", Side::Left),
+        ("ARCH", Side::Left),
+        ("VCPU", Side::Right),
+        ("MEMORY", Side::Right),
+        ("ALLOC CPU", Side::Right),
+        ("ALLOC MEM", Side::Right),
+        ("PODS", Side::Right),
+    ];
+    if args.pods_fit.is_some() {
+        columns.extend([("FIT", Side::Right), ("$/POD", Side::Right)]);
+    } else {
+        columns.extend([("GPU", Side::Left), ("MBIT/S", Side::Right)]);
+    }
+    if filter.only() != Some(CapacityType::Spot) {
+        columns.push(("ON-DEMAND", Side::Right));
+    }
+    if filter.only() != Some(CapacityType::OnDemand) {
+        columns.push(("SPOT", Side::Right));
+    }
+    columns.push(("ZONES", Side::Left));
+    columns
+}
+
+fn cells(row: &Row<'_>, catalog: &Catalog, filter: &Filter<'_>, args: &Types) -> Vec<String> {
+    let one = row.instance_type;
+    let label = |key: &str| one.labels.get(key).cloned().unwrap_or_default();
+    let aws = |name: &str| label(&format!("{}{name}", keys::AWS_PREFIX));
+    let money = |micros: Micros| price(micros, borrowed(catalog));
+    let mut cells = vec![
+        one.name.clone(),
+        label(keys::ARCH),
+        format_amount(CPU, one.capacity.get(CPU)),
+        bytes(listed_memory_mib(one) << 20),
+        format_amount(CPU, one.allocatable.get(CPU)),
+        bytes(one.allocatable.get(MEMORY)),
+        one.allocatable.get(PODS).to_string(),
+    ];
+    if args.pods_fit.is_some() {
+        let per_pod = row.per_pod().map_or_else(|| "-".to_owned(), |micros| money(Micros(micros)));
+        cells.extend([row.fit.unwrap_or(0).to_string(), per_pod]);
+    } else {
+        let gpus = match aws("instance-gpu-count") {
+            count if count.is_empty() => String::new(),
+            count => format!("{count} {}", aws("instance-gpu-name")),
+        };
+        cells.extend([gpus, aws("instance-network-bandwidth")]);
+    }
+    if filter.only() != Some(CapacityType::Spot) {
+        cells.push(row.on_demand.map_or_else(|| "-".to_owned(), money));
+    }
+    if filter.only() != Some(CapacityType::OnDemand) {
+        cells.push(row.spot.map_or_else(|| "-".to_owned(), |(low, high)| if low == high { money(low) } else { format!("{}-{high}", money(low)) }));
+    }
+    cells.push(row.zones.iter().map(|zone| zone.strip_prefix(&catalog.region).unwrap_or(zone)).collect());
+    cells
+}

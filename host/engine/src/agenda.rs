@@ -1,0 +1,41 @@
+//! Which claims need a look: those that something happened to, and those whose time has come. A
+//! claim that neither concerns costs nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whittle_model::Timestamp;
+
+use crate::engine::Timer;
+
+/// Times by claim, the earliest first; one for each claim.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Agenda {
+    entries: BTreeSet<(Timestamp, Timer, String)>,
+    of: BTreeMap<String, (Timestamp, Timer)>,
+}
+
+impl Agenda {
+    /// Sets or clears when a claim must be looked at next.
+    pub(crate) fn set(&mut self, claim: &str, when: Option<(Timestamp, Timer)>) {
+        if self.of.get(claim) == when.as_ref() {
+            return;
+        }
+        if let Some((at, why)) = self.of.remove(claim) {
+            self.entries.remove(&(at, why, claim.to_owned()));
+        }
+        if let Some((at, why)) = when {
+            self.of.insert(claim.to_owned(), (at, why));
+            self.entries.insert((at, why, claim.to_owned()));
+        }
+    }
+
+    /// The earliest entry.
+    pub(crate) fn next(&self) -> Option<(Timestamp, Timer)> {
+        self.entries.first().map(|(at, why, _)| (*at, *why))
+    }
+
+    /// Claims whose time has come.
+    pub(crate) fn due(&self, now: Timestamp) -> impl Iterator<Item = &str> {
+        self.entries.iter().take_while(move |(at, _, _)| *at <= now).map(|(_, _, claim)| claim.as_str())
+    }
+}

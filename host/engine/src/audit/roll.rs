@@ -1,0 +1,141 @@
+//! Rule `once`: every pod that needs a place is named once, and nobody else is.
+
+use std::collections::BTreeMap;
+
+use whittle_model::PodKey;
+
+use super::Findings;
+use crate::intern::Lookup;
+use crate::plan::Plan;
+use crate::world::{PodRecord, World};
+
+/// Pods of one shape and identity on one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) shape: u32,
+    pub(super) identity: u32,
+    pub(super) count: usize,
+}
+
+/// What the plan puts on each place.
+#[derive(Debug, Default)]
+pub(super) struct Loads {
+    /// On new claims, in the order of the plan.
+    pub(super) nodes: Vec<Vec<Group>>,
+    /// On what exists, in the order of the plan.
+    pub(super) placed: Vec<Vec<Group>>,
+}
+
+/// A pod that needs a place, and where the plan named it.
+struct Need<'w> {
+    record: &'w PodRecord,
+    key: &'w PodKey,
+    named: Option<&'w str>,
+}
+
+/// Checks the roll, and groups the pods of each place.
+pub(super) fn call<'w>(world: &'w World, plan: &'w Plan, found: &mut Findings) -> Loads {
+    let mut needs: Vec<Need<'w>> = Vec::new();
+    let mut numbers: Lookup<&PodKey, usize> = Lookup::default();
+    let going = going(world);
+    for (key, record) in &world.pods {
+        if needs_place(world, record, &going) {
+            numbers.insert(key, needs.len());
+            needs.push(Need { record, key, named: None });
+        }
+    }
+    let mut loads = Loads::default();
+    for node in &plan.nodes {
+        if node.pods.is_empty() {
+            found.object("once", format!("claim {} is for no pod", node.claim.name));
+        }
+        loads.nodes.push(name_all(world, &mut needs, &numbers, &node.claim.name, &node.pods, found));
+    }
+    for (on, pods) in &plan.placed {
+        loads.placed.push(name_all(world, &mut needs, &numbers, on, pods, found));
+    }
+    for key in plan.unplaced.iter().flat_map(|u| &u.pods) {
+        name(&mut needs, &numbers, "the list of pods that fit nowhere", key, found);
+    }
+    for forgotten in needs.iter().filter(|need| need.named.is_none()) {
+        found.object("once", format!("pod {} needs a place and is not in the plan", forgotten.key));
+    }
+    loads
+}
+
+/// Nodes that are on their way out, by name.
+fn going(world: &World) -> BTreeMap<&str, ()> {
+    let leaves = |node: &&whittle_model::Node| {
+        node.deleting
+            || world.claims.values().any(|c| c.deleting && !node.provider_id.is_empty() && c.status.provider_id == node.provider_id)
+    };
+    world.nodes.values().filter(leaves).map(|node| (node.name.as_str(), ())).collect()
+}
+
+/// A pod that kube-scheduler could not place, or whose node is going; not one that is itself going,
+/// or that comes and goes with its node.
+fn needs_place(world: &World, record: &PodRecord, going: &BTreeMap<&str, ()>) -> bool {
+    if record.deleting || record.terminal() {
+        return false;
+    }
+    let homeless = match &record.node {
+        None => record.unschedulable,
+        Some(node) => !going.is_empty() && going.contains_key(node.as_str()),
+    };
+    homeless && !world.tied_to_node(record)
+}
+
+fn name<'w>(needs: &mut [Need<'w>], numbers: &Lookup<&PodKey, usize>, place: &'w str, key: &PodKey, found: &mut Findings) -> Option<usize> {
+    let Some(number) = numbers.get(&key).copied() else {
+        found.object("once", format!("pod {key} on {place} needs no place"));
+        return None;
+    };
+    let need = &mut needs[number];
+    match need.named {
+        Some(first) => {
+            found.object("once", format!("pod {key} is on {first} and on {place}"));
+            None
+        }
+        None => {
+            need.named = Some(place);
+            Some(number)
+        }
+    }
+}
+
+fn name_all<'w>(
+    world: &World,
+    needs: &mut [Need<'w>],
+    numbers: &Lookup<&PodKey, usize>,
+    place: &'w str,
+    pods: &[PodKey],
+    found: &mut Findings,
+) -> Vec<Group> {
+    let mut kinds: Vec<(u32, u32)> = Vec::with_capacity(pods.len());
+    for key in pods {
+        let Some(number) = name(needs, numbers, place, key, found) else { continue };
+        let record = needs[number].record;
+        kinds.push((record.shape, record.identity));
+    }
+    let groups = gather(kinds);
+    for group in &groups {
+        let unknown = &world.shapes.value(group.shape).unsupported;
+        if !unknown.is_empty() {
+            found.object("once", format!("{place} is for a pod that is not understood ({})", unknown.join(", ")));
+        }
+    }
+    groups
+}
+
+/// Counts equal pairs.
+pub(super) fn gather(mut kinds: Vec<(u32, u32)>) -> Vec<Group> {
+    kinds.sort_unstable();
+    let mut groups: Vec<Group> = Vec::new();
+    for (shape, identity) in kinds {
+        match groups.last_mut() {
+            Some(last) if (last.shape, last.identity) == (shape, identity) => last.count += 1,
+            _ => groups.push(Group { shape, identity, count: 1 }),
+        }
+    }
+    groups
+}

@@ -1,0 +1,282 @@
+//! A door that carries out what the engine orders, at once and without fail unless told otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whittle_engine::Engine;
+use whittle_model::{
+    Action, Catalog, Duration, Event, LaunchFailure, Launched, ListPrice, Node, NodeClaim, OfferingKey, Outcome, Pod, PodKey, PodPhase,
+    Taint, Timestamp, keys,
+};
+
+use super::catalog;
+
+/// What becomes of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Launching {
+    /// The cheapest offering that is not sold out is bought.
+    Works,
+    /// No answer ever comes.
+    Silent,
+    /// It fails for this reason.
+    Fails(String),
+}
+
+/// The cluster behind the engine.
+pub struct Door {
+    pub engine: Engine,
+    pub now: Timestamp,
+    pub claims: BTreeMap<String, NodeClaim>,
+    pub nodes: BTreeMap<String, Node>,
+    pub pods: BTreeMap<PodKey, Pod>,
+    pub catalog: Catalog,
+    /// Offerings that EC2 does not have.
+    pub sold_out: BTreeSet<OfferingKey>,
+    pub launching: Launching,
+    /// Whether nodes that join become ready.
+    pub boots: bool,
+    pub actions: Vec<(Timestamp, Action)>,
+    bought: u32,
+}
+
+impl Door {
+    pub fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            now: Timestamp(0),
+            claims: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            catalog: catalog("default"),
+            sold_out: BTreeSet::new(),
+            launching: Launching::Works,
+            boots: true,
+            actions: Vec::new(),
+            bought: 0,
+        }
+    }
+
+    pub fn tell(&mut self, event: &Event) {
+        self.engine.handle(event, self.now);
+    }
+
+    pub fn put_pod(&mut self, pod: Pod) {
+        self.tell(&Event::Pod(Box::new(pod.clone())));
+        self.pods.insert(pod.key.clone(), pod);
+    }
+
+    pub fn remove_pod(&mut self, key: &PodKey) {
+        self.pods.remove(key);
+        self.tell(&Event::PodGone(key.clone()));
+    }
+
+    /// Polls until nothing more is ordered at this time; returns what was.
+    pub fn settle(&mut self) -> Vec<Action> {
+        let mut all = Vec::new();
+        loop {
+            let actions = self.engine.poll(self.now, &mut ListPrice);
+            if actions.is_empty() {
+                return all;
+            }
+            assert!(all.len() < 10_000, "the engine never rests: {:?}", &all[all.len() - 5..]);
+            for action in actions {
+                self.actions.push((self.now, action.clone()));
+                self.carry_out(&action);
+                all.push(action);
+            }
+        }
+    }
+
+    /// Lets time pass, polling whenever the engine asks for it; returns what was ordered.
+    pub fn pass(&mut self, span: Duration) -> Vec<Action> {
+        let end = self.now.plus(span);
+        let mut all = self.settle();
+        while let Some(next) = self.engine.deadline(self.now).filter(|d| d.at <= end) {
+            assert!(next.at > self.now, "a deadline that has passed was not acted on: {next:?}");
+            self.now = next.at;
+            all.extend(self.settle());
+        }
+        self.now = end;
+        all.extend(self.settle());
+        all
+    }
+
+    /// Every instance without a node joins the cluster.
+    pub fn join(&mut self) {
+        let missing: Vec<NodeClaim> = self
+            .claims
+            .values()
+            .filter(|c| !c.status.provider_id.is_empty() && self.nodes.values().all(|n| n.provider_id != c.status.provider_id))
+            .cloned()
+            .collect();
+        for claim in missing {
+            let unregistered = Taint::new(keys::UNREGISTERED_TAINT, "", whittle_model::Effect::NoExecute);
+            let node = Node {
+                name: format!("node-{}", claim.name),
+                provider_id: claim.status.provider_id.clone(),
+                labels: super::labels(&[(keys::HOSTNAME, &claim.name)]),
+                taints: std::iter::once(unregistered).chain(claim.taints.clone()).chain(claim.startup_taints.clone()).collect(),
+                capacity: claim.status.capacity.clone(),
+                allocatable: claim.status.allocatable.clone(),
+                ready: self.boots,
+                ..Node::default()
+            };
+            self.put_node(node);
+        }
+    }
+
+    pub fn put_node(&mut self, node: Node) {
+        self.tell(&Event::Node(Box::new(node.clone())));
+        self.nodes.insert(node.name.clone(), node);
+    }
+
+    /// Binds every pod to the node it is nominated to.
+    pub fn bind_nominated(&mut self) -> usize {
+        let nominated: Vec<Pod> = self.pods.values().filter(|p| p.node.is_none() && p.nominated.is_some()).cloned().collect();
+        let count = nominated.len();
+        for pod in nominated {
+            let node = pod.nominated.clone().unwrap();
+            self.put_pod(super::bound(pod, &node));
+        }
+        count
+    }
+
+    /// Takes the startup taints off every node.
+    pub fn finish_boot(&mut self) {
+        let starting: Vec<Node> = self.nodes.values().cloned().collect();
+        for mut node in starting {
+            let startup = self.claims.values().filter(|c| c.status.provider_id == node.provider_id).flat_map(|c| &c.startup_taints);
+            let startup: Vec<Taint> = startup.cloned().collect();
+            node.taints.retain(|t| !startup.contains(t));
+            node.ready = true;
+            self.put_node(node);
+        }
+    }
+
+    pub fn put_claim(&mut self, claim: NodeClaim) {
+        self.tell(&Event::Claim(Box::new(claim.clone())));
+        self.claims.insert(claim.name.clone(), claim);
+    }
+
+    fn carry_out(&mut self, action: &Action) {
+        match action {
+            Action::CreateClaim(claim) => self.put_claim((**claim).clone()),
+            Action::Launch { claim } => self.launch(claim),
+            Action::UpdateClaim { claim, labels, status } => {
+                let Some(mut known) = self.claims.get(claim).cloned() else { return };
+                known.labels.clone_from(labels);
+                known.status = (**status).clone();
+                self.put_claim(known);
+            }
+            Action::RegisterNode { node, labels, taints, .. } => {
+                let mut known = self.nodes[node].clone();
+                known.labels.extend(labels.clone());
+                known.taints.clone_from(taints);
+                self.put_node(known);
+            }
+            Action::InitializeNode { node } => {
+                let mut known = self.nodes[node].clone();
+                known.labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
+                self.put_node(known);
+            }
+            Action::Nominate { pod, node } => {
+                let known = Pod { nominated: Some(node.clone()), ..self.pods[pod].clone() };
+                self.put_pod(known);
+            }
+            Action::DeleteClaim { claim, .. } => {
+                let known = NodeClaim { deleting: true, ..self.claims[claim].clone() };
+                self.put_claim(known);
+            }
+            Action::CordonNode { node } => {
+                let mut known = self.nodes[node].clone();
+                known.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", whittle_model::Effect::NoSchedule));
+                self.put_node(known);
+            }
+            Action::Evict { pod } => self.remove_pod(pod),
+            Action::Terminate { claim } => self.tell(&outcome(Outcome::InstanceGone { claim: claim.clone() })),
+            Action::ReleaseNode { node } => {
+                self.nodes.remove(node);
+                self.tell(&Event::NodeGone(node.clone()));
+            }
+            Action::ReleaseClaim { claim } => {
+                self.claims.remove(claim);
+                self.tell(&Event::ClaimGone(claim.clone()));
+            }
+        }
+    }
+
+    fn launch(&mut self, claim: &str) {
+        match self.launching.clone() {
+            Launching::Silent => {}
+            Launching::Fails(reason) => {
+                let failure = LaunchFailure::Other(reason, "it was told to".to_owned());
+                self.tell(&outcome(Outcome::LaunchFailed { claim: claim.to_owned(), failure }));
+            }
+            Launching::Works => {
+                let event = self.buy(claim);
+                self.tell(&event);
+            }
+        }
+    }
+
+    /// What EC2 answers to a launch now.
+    pub fn buy(&mut self, claim: &str) -> Event {
+        let claim = &self.claims[claim];
+        let allows = |key: &str, value: &str| claim.requirements.get(key).is_none_or(|r| r.allows(value));
+        let mut open: Vec<(i64, OfferingKey)> = Vec::new();
+        for kind in self.catalog.types.iter().filter(|t| allows(keys::INSTANCE_TYPE, &t.name)) {
+            for offering in kind.offerings.iter().filter(|o| allows(keys::ZONE, &o.zone) && allows(keys::CAPACITY_TYPE, o.capacity_type.name())) {
+                let key =
+                    OfferingKey { instance_type: kind.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type };
+                open.push((offering.price.0, key));
+            }
+        }
+        open.sort();
+        let Some((_, key)) = open.iter().find(|(_, key)| !self.sold_out.contains(key)) else {
+            let tried = open.into_iter().map(|(_, key)| key).collect();
+            let failure = LaunchFailure::InsufficientCapacity(tried);
+            return outcome(Outcome::LaunchFailed { claim: claim.name.clone(), failure });
+        };
+        self.bought += 1;
+        let kind = self.catalog.get(&key.instance_type).unwrap();
+        outcome(Outcome::Launched(Launched {
+            claim: claim.name.clone(),
+            provider_id: format!("aws:///{}/i-{:04}", key.zone, self.bought),
+            instance_type: key.instance_type.clone(),
+            zone: key.zone.clone(),
+            capacity_type: key.capacity_type,
+            price: self.catalog.offering(key).unwrap().price,
+            capacity: kind.capacity.clone(),
+            allocatable: kind.allocatable.clone(),
+        }))
+    }
+}
+
+pub fn outcome(outcome: Outcome) -> Event {
+    Event::Outcome(Box::new(outcome))
+}
+
+/// The names of the actions, for comparison with a list.
+pub fn names(actions: &[Action]) -> Vec<&'static str> {
+    actions
+        .iter()
+        .map(|action| match action {
+            Action::CreateClaim(_) => "create",
+            Action::Launch { .. } => "launch",
+            Action::UpdateClaim { .. } => "update",
+            Action::RegisterNode { .. } => "register",
+            Action::InitializeNode { .. } => "initialize",
+            Action::Nominate { .. } => "nominate",
+            Action::DeleteClaim { .. } => "delete",
+            Action::CordonNode { .. } => "cordon",
+            Action::Evict { .. } => "evict",
+            Action::Terminate { .. } => "terminate",
+            Action::ReleaseNode { .. } => "release node",
+            Action::ReleaseClaim { .. } => "release claim",
+        })
+        .collect()
+}
+
+/// Whether a pod runs.
+pub fn running(pod: &Pod) -> bool {
+    pod.node.is_some() && pod.phase == PodPhase::Running
+}

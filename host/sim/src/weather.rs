@@ -1,0 +1,94 @@
+//! What goes wrong between the world and the engine, and how often. Off unless asked for.
+
+use whittle_model::Duration;
+
+use crate::random::Seed;
+
+/// The faults of a run. Shares are percent of the occasions; all end after `lasting`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Weather {
+    /// How long it lasts, from the beginning.
+    pub lasting: Duration,
+    /// Orders of the engine that never arrive.
+    pub lost_orders: u8,
+    /// Orders that arrive up to 20 s late; those about one object keep their order.
+    pub late_orders: u8,
+    /// Orders that arrive twice.
+    pub doubled_orders: u8,
+    /// Answers that never arrive although the deed was done.
+    pub lost_answers: u8,
+    /// Events that arrive up to 20 s late; those of one kind keep their order.
+    pub late_events: u8,
+    /// Events and answers that arrive twice.
+    pub doubled_events: u8,
+    /// Events after which a watch breaks for up to 30 s; then all objects of the kind are read again.
+    pub broken_watches: u8,
+    /// Launches refused because too many were asked for.
+    pub throttled: u8,
+    /// Launches that find everything sold out.
+    pub no_capacity: u8,
+    /// Crashes of the controller, at times drawn from the seed.
+    pub crashes: u8,
+}
+
+impl Weather {
+    /// No faults.
+    #[must_use]
+    pub fn calm() -> Self {
+        Self::default()
+    }
+
+    /// Faults drawn from a seed: each kind is absent in about half of all seeds.
+    #[must_use]
+    pub fn drawn(seed: u64) -> Self {
+        let seed = Seed::new(seed).of("weather");
+        let share = |name: &str, most: i64| {
+            let branch = seed.of(name);
+            if branch.percent(50) { 0 } else { u8::try_from(branch.nth(0).between(1, most)).unwrap_or(0) }
+        };
+        Self {
+            lasting: Duration::minutes(10),
+            lost_orders: share("lost orders", 20),
+            late_orders: share("late orders", 30),
+            doubled_orders: share("doubled orders", 30),
+            lost_answers: share("lost answers", 30),
+            late_events: share("late events", 20),
+            doubled_events: share("doubled events", 40),
+            broken_watches: share("broken watches", 5),
+            throttled: share("throttled", 40),
+            no_capacity: share("no capacity", 40),
+            crashes: share("crashes", 4),
+        }
+    }
+
+    /// Whether nothing goes wrong.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        Self { lasting: Duration(0), ..*self } == Self::default()
+    }
+}
+
+impl std::fmt::Display for Weather {
+    /// `calm`, or the faults with their shares.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_calm() {
+            return f.write_str("calm");
+        }
+        let shares = [
+            ("lost orders", self.lost_orders),
+            ("late orders", self.late_orders),
+            ("doubled orders", self.doubled_orders),
+            ("lost answers", self.lost_answers),
+            ("late events", self.late_events),
+            ("doubled events", self.doubled_events),
+            ("broken watches", self.broken_watches),
+            ("throttled launches", self.throttled),
+            ("sold-out launches", self.no_capacity),
+        ];
+        write!(f, "for {}:", self.lasting)?;
+        for (name, share) in shares.into_iter().filter(|(_, share)| *share > 0) {
+            write!(f, " {name} {share} %,")?;
+        }
+        write!(f, " crashes {}", self.crashes)
+    }
+}
