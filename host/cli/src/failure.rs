@@ -35,6 +35,9 @@ pub enum Failure {
         /// What is wrong with it.
         error: CatalogError,
     },
+    /// Fields would change where pods run and are not acted on yet: each with its place.
+    #[error("{}\nthese would change where pods run and are not acted on yet; --allow-unsupported goes on without them, and the result is PARTIAL", .0.join("\n"))]
+    Unsupported(Vec<String>),
     /// Something asked for is not there, or is not what it must be; the text says what would be right.
     #[error("{0}")]
     Usage(String),

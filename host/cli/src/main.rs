@@ -5,7 +5,9 @@
 //! words go in and words come out.
 
 mod args;
+mod convert;
 mod failure;
+mod input;
 mod market;
 mod out;
 mod types;
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
 fn run(command: &Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<End, Failure> {
     match command {
         Command::Types(args) => types::run(args, out),
-        _ => Ok(End::Done),
+        Command::Convert(args) => convert::run(args, out, err),
+        Command::Simulate(args) => input::read(&args.world).map(|i| { for r in i.remarks { let _ = writeln!(out, "{r}"); } End::Done }),
+        Command::Explain(_) => Ok(End::Done),
     }
 }

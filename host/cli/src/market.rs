@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use whittle_catalog::{CatalogError, Facts, Prices, Sources};
+use whittle_catalog::{CatalogError, Facts, Prices, Sources, Spot, zones_of};
+use whittle_sim::Given;
 
 use crate::args::Market;
 use crate::failure::Failure;
@@ -20,6 +21,24 @@ pub fn sources(market: &Market) -> Result<Sources, Failure> {
         sources = sources.with_prices(table(path, Prices::parse)?);
     }
     Ok(sources)
+}
+
+/// Where the facts come from, for people.
+///
+/// # Errors
+/// When the region is not known, or no price list serves it.
+pub fn given(market: &Market, sources: &Sources) -> Result<Given, Failure> {
+    let region = &market.region;
+    if zones_of(region).is_none() {
+        return Err(CatalogError::UnknownRegion { region: region.clone() }.into());
+    }
+    let price_region = sources.prices.price_region(region)?.to_owned();
+    let list = market.prices.as_ref().map_or_else(|| "built-in list".to_owned(), |path| path.display().to_string());
+    let spot = match sources.spot {
+        Spot::Listed => format!("spot prices: {list}"),
+        Spot::Model(model) => model.describe(),
+    };
+    Ok(Given { prices: format!("{list} of {price_region}"), price_region, spot })
 }
 
 fn table<T>(path: &Path, parse: impl Fn(&str) -> Result<T, CatalogError>) -> Result<T, Failure> {

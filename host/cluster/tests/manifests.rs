@@ -238,6 +238,26 @@ fn every_other_field_that_is_not_built_yet_is_listed_by_path() {
 }
 
 #[test]
+fn what_is_not_built_may_stand_where_it_bears_on_nothing() {
+    let daemons = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\nspec:\n  selector: {matchLabels: {a: b}}\n  template:\n    \
+                   metadata: {labels: {a: b}}\n    spec:\n      hostNetwork: true\n      containers: [{name: c, ports: [{containerPort: 80}]}]\n";
+    let objects = read(daemons, "f", Strictness::Strict).expect("reads");
+    assert_eq!(objects[0].refused(), [""; 0]);
+    let web = |replicas: u32| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  replicas: {replicas}\n  selector: {{matchLabels: {{a: b}}}}\n  \
+             template:\n    metadata: {{labels: {{a: b}}}}\n    spec:\n      schedulingGates: [{{name: g}}]\n      containers: [{{name: c}}]\n---\n\
+             apiVersion: v1\nkind: Pod\nmetadata: {{name: p, ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: u, \
+             controller: true}}]}}\nspec: {{nodeName: n1, containers: [{{name: c}}]}}\n"
+        )
+    };
+    for (replicas, refused) in [(1, vec![]), (2, vec!["spec.template.spec.schedulingGates"])] {
+        let objects = link(read(&web(replicas), "f", Strictness::Strict).expect("reads")).expect("is whole");
+        assert_eq!(objects[0].refused(), refused, "{replicas}");
+    }
+}
+
+#[test]
 fn a_demand_whose_every_term_is_void_is_never_met() {
     let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c}]\n  affinity: {nodeAffinity: \
                 {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{}]}}}\n";

@@ -15,6 +15,12 @@ fn documents_are_numbered_and_empty_ones_counted() {
 }
 
 #[test]
+fn files_of_other_editors_are_taken() {
+    let tree = root("\u{feff}a: 1\r\nb:\r\n- x\r\n");
+    assert_eq!((tree.text_at(&["a"]), tree.at(&["b"]).map(|b| b.items().len())), (Some("1"), Some(1)));
+}
+
+#[test]
 fn lines_are_those_of_keys_and_values() {
     let tree = root("a:\n  b:\n  - x\n  - y: 1\n");
     for (keys, line) in [(vec!["a"], 1), (vec!["a", "b"], 2), (vec!["a", "nope"], 1), (vec!["nope"], 1)] {

@@ -341,8 +341,11 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
     round.report.objections.extend(plan.scorer_failure.iter().cloned());
     let hungry = !plan.unplaced.is_empty();
     for (on, pods) in plan.placed {
-        assign(round.world, &on, &pods);
-        round.report.steps.push(Step::Placed { on, pods });
+        let pods: Vec<PodKey> = pods.into_iter().filter(|pod| plan::bins::meant_for(round.world, pod) != Some(&on)).collect();
+        if !pods.is_empty() {
+            assign(round.world, &on, &pods);
+            round.report.steps.push(Step::Placed { on, pods });
+        }
     }
     for node in plan.nodes {
         let name = node.claim.name.clone();

@@ -197,16 +197,17 @@ fn choose(world: &World, bench: &mut Bench<'_, '_>, seats: &Seats<'_>, remaining
         placed_left[*class] -= count;
     }
     let translated = cost::translate(bench, &placed_left, remaining);
-    let (best, bound) = if world.settings.packing == Packing::Greedy {
+    let (mut best, bound) = if world.settings.packing == Packing::Greedy {
         let bound = pack::bound(&translated.problem);
         (greedy, bound.rank)
     } else {
         portfolio(world, bench, seats, &translated, (draft, greedy), remaining)
     };
+    let more = finish::second_helping(bench, &mut best, remaining);
     if best.claims.is_empty() {
         return (best, None);
     }
-    let choice = choice(&best, greedy_cost, bound);
+    let choice = choice(&best, greedy_cost + more, bound);
     (best, Some(choice))
 }
 

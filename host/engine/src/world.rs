@@ -59,12 +59,17 @@ impl PodRecord {
 pub(crate) struct Usage {
     /// All pods that hold room.
     pub(crate) total: Resources,
-    /// Those of daemons among them.
-    pub(crate) daemons: Resources,
+    /// The DaemonSets that have pods among them, with the number of those.
+    pub(crate) daemons: BTreeMap<PodKey, usize>,
     /// Pods that hold room, in order.
     pub(crate) pods: BTreeSet<PodKey>,
     /// How many of them are not daemons' and not static.
     pub(crate) workload: usize,
+}
+
+/// The DaemonSet that owns a pod, if one does.
+fn daemon_set_of(namespace: &str, owner: Option<&Owner>) -> Option<PodKey> {
+    owner.filter(|o| o.kind == "DaemonSet").map(|o| PodKey::new(namespace, &o.name))
 }
 
 /// The picture.
@@ -261,10 +266,9 @@ impl World {
             let usage = self.usage.entry(node.clone()).or_default();
             usage.total.add(&pod.requests);
             usage.pods.insert(pod.key.clone());
-            if pod.tied_to_node() {
-                usage.daemons.add(&pod.requests);
-            } else {
-                usage.workload += 1;
+            usage.workload += usize::from(!pod.tied_to_node());
+            if let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref()) {
+                *usage.daemons.entry(set).or_default() += 1;
             }
         }
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
@@ -308,16 +312,19 @@ impl World {
             }
         }
         let tied = self.tied_to_node(&record);
+        let set = daemon_set_of(&key.namespace, self.identity_of(&record).owner.as_ref());
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
         if let Some(usage) = self.usage.get_mut(name)
             && usage.pods.remove(key)
         {
             usage.total.subtract(&requests);
-            if tied {
-                usage.daemons.subtract(&requests);
-            } else {
-                usage.workload -= 1;
+            usage.workload -= usize::from(!tied);
+            if let Some((set, count)) = set.and_then(|set| usage.daemons.get_mut(&set).map(|count| (set, count))) {
+                *count -= 1;
+                if *count == 0 {
+                    usage.daemons.remove(&set);
+                }
             }
             if usage.pods.is_empty() {
                 self.usage.remove(name);

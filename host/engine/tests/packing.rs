@@ -1,6 +1,7 @@
 //! The cost packer against the rules, a brute force, and a plain greedy.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use proptest::prelude::*;
 use whittle_engine::pack::{Class, Kind, Packing, Pattern, Problem, bound, check, solve};
@@ -35,7 +36,7 @@ fn greedy(problem: &Problem) -> Packing {
     }
     unplaced.sort_unstable();
     let close = |(_, kinds, items): (u32, Vec<u32>, BTreeMap<u32, u32>)| {
-        let kind = kinds.into_iter().min_by_key(|&k| problem.kinds[k as usize].rank).unwrap();
+        let kind = kinds.into_iter().min_by_key(|&k| problem.kinds[k as usize].rank).expect("an open bin has a kind");
         Pattern { kind, items: items.into_iter().collect(), times: 1 }
     };
     Packing { patterns: open.into_iter().map(close).collect(), unplaced }
@@ -97,11 +98,12 @@ fn optimum(problem: &Problem) -> Option<i64> {
 type RawClass = (Vec<i64>, u32, u8, bool, u8);
 
 /// Random problems; `most` is the highest number of items of a class.
-fn problems(classes: usize, kinds: usize, most: u32) -> impl Strategy<Value = Problem> {
+fn problems(classes: RangeInclusive<usize>, kinds: usize, most: u32) -> impl Strategy<Value = Problem> {
     (1usize..=3).prop_flat_map(move |width| {
         let class = (prop::collection::vec(0i64..8, width), 0..=most, any::<u8>(), prop::bool::weighted(0.3), any::<u8>());
         let kind = (prop::collection::vec(0i64..20, width), 0i64..1_000_000);
-        (prop::collection::vec(class, 1..=classes), prop::collection::vec(kind, 1..=kinds)).prop_map(move |(c, k)| problem(width, &c, k))
+        (prop::collection::vec(class, classes.clone()), prop::collection::vec(kind, 1..=kinds))
+            .prop_map(move |(c, k)| problem(width, &c, k))
     })
 }
 
@@ -113,9 +115,9 @@ fn problem(width: usize, raw: &[RawClass], kinds: Vec<(Vec<i64>, i64)>) -> Probl
         classes.push(Class { demand: demand.clone(), count: *count, kinds: allowed, alone: *alone, conflicts: Vec::new() });
     }
     for a in 0..raw.len() {
-        for b in (0..raw.len()).filter(|b| *b != a) {
-            if raw[a].4 & raw[b].4 & 0b11 == 0b11 {
-                classes[a].conflicts.push(u32::try_from(b).unwrap());
+        for b in 0..raw.len() {
+            if b != a && raw[a].4 & raw[b].4 & 0b11 == 0b11 {
+                classes[a].conflicts.push(u32::try_from(b).expect("few classes"));
             }
         }
     }
@@ -131,7 +133,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn keeps_the_rules_and_is_never_worse_than_the_greedy(problem in problems(8, 8, 12)) {
+    fn keeps_the_rules_and_is_never_worse_than_the_greedy(mut problem in problems(1..=8, 8, 12), bytes in any::<bool>()) {
+        if bytes {
+            problem.classes.iter_mut().flat_map(|c| &mut c.demand).for_each(|d| *d <<= 33);
+            problem.kinds.iter_mut().flat_map(|k| &mut k.capacity).for_each(|c| *c <<= 33);
+        }
         let start = greedy(&problem);
         prop_assert_eq!(check(&problem, &start), Ok(()));
         let solution = solve(&problem, &start, FEW);
@@ -143,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn places_what_fits_alone_somewhere_even_with_one_step(problem in problems(8, 8, 12)) {
+    fn places_what_fits_alone_somewhere_even_with_one_step(problem in problems(1..=8, 8, 12)) {
         let nothing = Packing { patterns: Vec::new(), unplaced: problem.classes.iter().zip(0..).map(|(c, i)| (i, c.count)).collect() };
         let solution = solve(&problem, &nothing, 1);
         prop_assert_eq!(check(&problem, &solution.packing), Ok(()));
@@ -153,24 +159,39 @@ proptest! {
     }
 
     #[test]
-    fn the_bound_is_below_the_optimum(problem in problems(4, 5, 2)) {
-        let bound = bound(&problem);
+    fn few_items_are_packed_at_the_optimum(problem in problems(1..=4, 5, 2)) {
+        let bound = bound(&problem).rank.0;
         if let Some(best) = optimum(&problem) {
-            prop_assert!(bound.rank.0 <= best, "{:?} above {best}", bound);
-            let start = greedy(&problem);
-            let ours = solve(&problem, &start, FEW).packing.rank(&problem).0;
-            prop_assert!(ours >= best, "{ours} is below the optimum {best}: the brute force or the check is wrong");
+            prop_assert!(bound <= best, "{bound} above {best}");
+            let solution = solve(&problem, &greedy(&problem), FEW);
+            prop_assert_eq!(check(&problem, &solution.packing), Ok(()));
+            prop_assert_eq!((solution.packing.rank(&problem).0, solution.bound.rank.0), (best, best));
         }
     }
 
     #[test]
-    fn no_bin_holds_items_worth_more_than_its_rank(problem in problems(4, 5, 2)) {
+    fn no_bin_holds_items_worth_more_than_its_rank(problem in problems(1..=4, 5, 2)) {
         let start = greedy(&problem);
         let duals = bound(&problem).duals;
         for bin in &start.patterns {
             let value = |c: u32| duals.iter().find_map(|d| d.classes.binary_search(&c).ok().map(|at| d.values[at]));
             let worth: f64 = bin.items.iter().map(|&(c, n)| value(c).unwrap() * f64::from(n)).sum();
             prop_assert!(worth <= problem.kinds[bin.kind as usize].rank.0 as f64 * (1.0 + 1e-9), "{worth} in {bin:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_proved_bound_is_below_the_optimum(mut problem in problems(12..=12, 8, 1)) {
+        problem.classes.iter_mut().for_each(|class| class.count = 1);
+        let solution = solve(&problem, &greedy(&problem), 20 * FEW);
+        prop_assert_eq!(check(&problem, &solution.packing), Ok(()));
+        if let Some(best) = optimum(&problem) {
+            let (ours, bound) = (solution.packing.rank(&problem).0, solution.bound.rank.0);
+            prop_assert!(bound <= best && best <= ours, "{bound} {best} {ours}");
         }
     }
 }

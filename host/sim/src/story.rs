@@ -9,6 +9,7 @@ use whittle_model::{CapacityType, Duration, Micros};
 
 use crate::scenario::ObjectName;
 use words::Words;
+pub(crate) use words::duration;
 
 /// The verbs, for messages.
 const VERBS: &str = "apply, delete, scale, set, wait, until, sold-out, interrupt, price, boot, crash, expect";

@@ -85,3 +85,17 @@ fn the_portfolio_lies_between_bound_and_greedy() {
         }
     }
 }
+
+#[test]
+fn nominated_pods_keep_the_plan_and_others_cost_no_less_than_the_bound() {
+    let market = markets::real(Set::UpTo32).unwrap();
+    for mix in fixtures::MIXES {
+        let input = market.with_pods(fixtures::mix(mix, 150).unwrap());
+        let nominating = Settings::default();
+        let older = Settings { kubernetes_minor: 34, ..Settings::default() };
+        assert!(nominating.nominates() && !older.nominates());
+        let planned = plan(&input, Packing::Cost);
+        assert_eq!(Ours::new(&input, &nominating).cost_when_bound(&input, &nominating), planned.cost, "{mix}");
+        assert!(Ours::new(&input, &older).cost_when_bound(&input, &older) >= planned.bound, "{mix}");
+    }
+}

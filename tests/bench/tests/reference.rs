@@ -29,7 +29,7 @@ fn sold(name: &str, cores: i64, cents: i64) -> InstanceType {
     InstanceType {
         name: name.to_owned(),
         labels: labels(&[(keys::INSTANCE_TYPE, name), (keys::ARCH, if name.ends_with('g') { "arm64" } else { "amd64" })]),
-        requirements: Requirements::default(),
+        requirements: Arc::default(),
         capacity: all.clone(),
         allocatable: all,
         offerings: vec![

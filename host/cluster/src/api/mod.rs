@@ -1,7 +1,7 @@
 //! The API types that users write and Whittle keeps: Karpenter's `karpenter.sh/v1` and
 //! `karpenter.k8s.aws/v1`. The kinds of Kubernetes itself come from `k8s-openapi`.
 //!
-//! A type here has the shape of the wire and no more: rules stand in [`crate::from`], meaning in the
+//! A type here has the shape of the wire and no more: rules stand with the conversion, meaning in the
 //! model. Texts that the schema limits to a few words stay texts, so that a wrong word can be
 //! answered with the right one.
 

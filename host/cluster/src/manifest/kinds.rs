@@ -28,7 +28,7 @@ pub(super) enum Role {
 }
 
 /// Kinds that are read or refused by name: group, the version that is read, kind.
-const KINDS: [(&str, &str, &str, Role); 22] = [
+const KINDS: [(&str, &str, &str, Role); 21] = [
     ("karpenter.sh", "v1", "NodePool", Role::NodePool),
     ("karpenter.sh", "v1", "NodeClaim", Role::NodeClaim),
     ("karpenter.k8s.aws", "v1", "EC2NodeClass", Role::NodeClass),
@@ -49,31 +49,35 @@ const KINDS: [(&str, &str, &str, Role); 22] = [
     ("", "v1", "LimitRange", Role::Unsupported),
     ("scheduling.k8s.io", "v1alpha2", "Workload", Role::Unsupported),
     ("scheduling.k8s.io", "v1alpha2", "PodGroup", Role::Unsupported),
-    ("apps", "v1", "ControllerRevision", Role::Skip),
     ("whittle.sh", "v1alpha1", "ScoringPolicy", Role::Unsupported),
 ];
 
 /// Podless kinds of the groups above. Every kind of any other group is skipped without a list.
-const PODLESS: [(&str, &[&str]); 1] = [(
-    "",
-    &[
-        "Binding",
-        "ComponentStatus",
-        "ConfigMap",
-        "Endpoints",
-        "Event",
-        "PersistentVolume",
-        "PersistentVolumeClaim",
-        "PodTemplate",
-        "ResourceQuota",
-        "Secret",
-        "Service",
-        "ServiceAccount",
-    ],
-)];
+const PODLESS: [(&str, &[&str]); 4] = [
+    (
+        "",
+        &[
+            "Binding",
+            "ComponentStatus",
+            "ConfigMap",
+            "Endpoints",
+            "Event",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "PodTemplate",
+            "ResourceQuota",
+            "Secret",
+            "Service",
+            "ServiceAccount",
+        ],
+    ),
+    ("apps", &["ControllerRevision"]),
+    ("policy", &["Eviction", "PodSecurityPolicy"]),
+    ("autoscaling.x-k8s.io", &["ProvisioningRequest"]),
+];
 
 /// Kinds that Karpenter had before v1beta1.
-const ANCIENT: [(&str, &str); 2] = [("Provisioner", "NodePool"), ("AWSNodeTemplate", "EC2NodeClass")];
+const ANCIENT: [(&str, &str); 3] = [("Provisioner", "NodePool"), ("AWSNodeTemplate", "EC2NodeClass"), ("Machine", "NodeClaim")];
 
 /// What is done with `kind` of `api_version`.
 pub(super) fn role(api_version: &str, kind: &str) -> Result<Role, Fault> {
@@ -140,12 +144,9 @@ fn other_version(group: &str, version: &str, kind: &str, wanted: &str) -> Fault 
 fn misplaced(group: &str, api_version: &str, kind: &str) -> Option<Fault> {
     let (right_group, version, _, _) =
         KINDS.iter().find(|(_, _, k, role)| *k == kind && !matches!(role, Role::Unsupported | Role::Skip))?;
-    let right = join(right_group, version);
-    let lost = group == "extensions" || !known_kinds(group).is_empty() || closest(group, [*right_group]).is_some();
-    // A domain of its own is somebody's own kind of the same name.
-    let own_domain = group.contains('.') && group != "karpenter.k8s.aws" && group != "karpenter.sh";
-    (lost && !(own_domain && closest(group, [*right_group]).is_none()) || !group.contains('.'))
-        .then(|| Fault::WrongVersion(format!("{kind} is no kind of {api_version}; write apiVersion: {right}")))
+    // A group with a domain of its own may hold somebody's own kind of the same name.
+    let lost = !group.contains('.') || !known_kinds(group).is_empty() || closest(group, [*right_group]).is_some();
+    lost.then(|| Fault::WrongVersion(format!("{kind} is no kind of {api_version}; write apiVersion: {}", join(right_group, version))))
 }
 
 fn unknown(group: &str, api_version: &str, kind: &str, known: &[&str]) -> Fault {

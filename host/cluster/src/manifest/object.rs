@@ -60,11 +60,13 @@ pub struct Located<T> {
 
 impl Located<Object> {
     /// What keeps this object from being simulated faithfully: `unsupported`, but nothing for a pod
-    /// that is bound or has ended, since it is never planned for.
+    /// that is bound or has ended, since it is never planned for, and nothing for a workload whose
+    /// pods are all there, since it makes none.
     #[must_use]
     pub fn refused(&self) -> &[String] {
         match &self.object {
             Object::Pod(pod) if pod.node.is_some() || pod.terminal() => &[],
+            Object::Workload(workload) if workload.present > 0 && workload.present >= workload.replicas => &[],
             Object::Pod(_)
             | Object::NodePool(_)
             | Object::NodeClass(_)

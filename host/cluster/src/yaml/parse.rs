@@ -36,6 +36,7 @@ pub struct SyntaxError {
 /// counted, not returned.
 #[must_use]
 pub fn parse(text: &str) -> (Vec<Document>, Option<SyntaxError>) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut builder = Builder::default();
     let mut documents = Vec::new();
     for next in Parser::new_from_str(text) {

@@ -41,6 +41,8 @@ pub(super) struct Guide {
     pub values: Vec<f64>,
     /// Micros that a unit of each resource is worth, `width` values a set of groups.
     pub prices: Vec<f64>,
+    /// What a bin of each kind can be worth at most, by its rank; 1 where it just pays.
+    pub promise: Vec<f64>,
 }
 
 /// The lower bound on the rank of any packing of the problem. Ranks below zero count as zero;
@@ -87,8 +89,9 @@ fn of_part(part: &Part) -> (Duals, Guide) {
         }
     }
     let rank = ((total * (1.0 - 1e-9)) as i64).max(whole_bins(part, &cliques));
+    let promise = (0..part.kinds.len()).map(|k| worth(part, &cliques, &prices, k) * scale / (part.rank[k] as f64).max(1e-3)).collect();
     let prices = part.sets.iter().flat_map(|set| dearest(set, &prices, w)).collect();
-    let guide = Guide { values: floored(part, &values), prices };
+    let guide = Guide { values: floored(part, &values), prices, promise };
     (Duals { rank: Micros(rank), classes: part.classes.clone(), values }, guide)
 }
 
@@ -195,18 +198,19 @@ fn demands(part: &Part, groups: usize) -> Vec<f64> {
 
 /// What the prices are multiplied with so that no bin's capacity is worth more than its rank.
 fn safe_scale(part: &Part, cliques: &[Clique], prices: &[f64]) -> f64 {
-    let w = part.width;
-    let dearest: Vec<Vec<f64>> = part.sets.iter().map(|set| dearest(set, prices, w)).collect();
-    let groups = part.sets.first().map_or(0, Vec::len);
-    let mut scale = 1.0f64;
-    for k in 0..part.kinds.len() {
-        let mut worth: f64 = part.capacity(k).iter().zip(&dearest[part.set[k] as usize]).map(|(c, p)| *c as f64 * p).sum();
-        worth += cliques.iter().zip(&prices[groups * w..]).filter(|(clique, _)| clique.holds[k]).map(|(_, theta)| theta).sum::<f64>();
-        if worth > 0.0 {
-            scale = scale.min(part.rank[k] as f64 / (worth * (1.0 + 1e-12)));
-        }
-    }
-    scale
+    let of = |k: usize| match worth(part, cliques, prices, k) {
+        worth if worth > 0.0 => part.rank[k] as f64 / (worth * (1.0 + 1e-12)),
+        _ => 1.0,
+    };
+    (0..part.kinds.len()).map(of).fold(1.0, f64::min)
+}
+
+/// The most that a bin of kind `k` can hold, in the prices of the program.
+fn worth(part: &Part, cliques: &[Clique], prices: &[f64], k: usize) -> f64 {
+    let set = &part.sets[part.set[k] as usize];
+    let capacity: f64 = part.capacity(k).iter().zip(dearest(set, prices, part.width)).map(|(c, p)| *c as f64 * p).sum();
+    let thetas = &prices[set.len() * part.width..];
+    capacity + cliques.iter().zip(thetas).filter(|(clique, _)| clique.holds[k]).map(|(_, theta)| theta).sum::<f64>()
 }
 
 /// The highest price of each resource among the groups of a set.

@@ -8,6 +8,7 @@ use super::Pattern;
 use super::bound::Guide;
 use super::duals;
 use super::fill::{Filler, Work};
+use super::knapsack;
 use super::part::{self, Part};
 use super::pricing::{self, Offer};
 use super::simplex::Simplex;
@@ -23,6 +24,9 @@ const KINDS_A_ROUND: usize = 16;
 /// Kinds tried around each class to begin with, and bins kept of them.
 const SEED_KINDS: usize = 12;
 const SEEDS: usize = 3;
+/// Rounds of exact pricing, and nodes of its search for each kind.
+const PROOFS: usize = 40;
+const NODES: u64 = 3_000;
 /// Offers that are worth exchanging items of.
 const EXCHANGED: usize = 6;
 
@@ -55,7 +59,7 @@ impl<'a> Columns<'a> {
             known: BTreeSet::new(),
             filler: Filler::new(part, guide),
             seen: 0,
-            kinds: promising(part, guide),
+            kinds: promising(guide),
         };
         for pattern in start {
             this.add(pattern.kind as usize, pattern.items.clone());
@@ -148,6 +152,39 @@ impl<'a> Columns<'a> {
         }
         self.kinds.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         false
+    }
+
+    /// A lower bound on the rank of the part and values that prove it, from exact pricing; bins
+    /// that pricing had missed are added. `sizes` are the values of the aggregate bound.
+    pub fn prove(&mut self, sizes: &[f64], work: &mut Work) -> (i64, Vec<f64>) {
+        let mut proved = (0, Vec::new());
+        for _ in 0..PROOFS {
+            let values = self.values();
+            let Some(order) = knapsack::order(&values, sizes) else { break };
+            let mut scale = 1.0f64;
+            let mut missed = 0;
+            for k in 0..self.part.kinds.len() {
+                let rank = self.part.rank[k] as f64;
+                let mut nodes = NODES.min(work.0 / 4);
+                let before = nodes;
+                let most = knapsack::most(self.part, k, self.guide.promise[k] * rank, &values, sizes, &order, &mut nodes);
+                work.spend(4 * (before - nodes) + order.len() as u64);
+                scale = scale.min(rank / most.worth.max(rank));
+                if let Some(items) = most.items {
+                    missed += usize::from(self.add(k, items));
+                }
+            }
+            let total: f64 = values.iter().zip(&self.part.count).map(|(v, n)| v * f64::from(*n)).sum();
+            let rank = (total * scale * (1.0 - 1e-9)) as i64;
+            if rank > proved.0 {
+                proved = (rank, values.iter().map(|v| v * scale).collect());
+            }
+            if missed == 0 || work.done() || !self.lp.solve(20 * self.part.count.len() + 1000) {
+                break;
+            }
+            self.charge(work);
+        }
+        proved
     }
 
     /// Packs `left` whole. Where the program wants no bin entire for the first time, the one it
@@ -258,13 +295,8 @@ fn sides(left: &[u32]) -> Vec<f64> {
 }
 
 /// The kinds worth pricing, those whose capacity is worth most for their rank first.
-fn promising(part: &Part, guide: &Guide) -> Vec<(f64, usize)> {
-    let w = part.width;
-    let worth = |k: usize| -> f64 {
-        let prices = &guide.prices[part.set[k] as usize * w..];
-        part.capacity(k).iter().zip(prices).map(|(c, p)| *c as f64 * p).sum()
-    };
-    let mut kinds: Vec<(f64, usize)> = (0..part.kinds.len()).map(|k| (worth(k) / (part.rank[k] as f64).max(1e-3), k)).collect();
+fn promising(guide: &Guide) -> Vec<(f64, usize)> {
+    let mut kinds: Vec<(f64, usize)> = guide.promise.iter().copied().zip(0..).collect();
     kinds.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     kinds.truncate(KINDS);
     kinds

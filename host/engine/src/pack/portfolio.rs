@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::bound::{self, Bound, Guide};
+use whittle_model::Micros;
+
+use super::bound::{self, Bound, Duals, Guide};
 use super::columns::{self, Columns};
 use super::fill::{Filler, Work};
 use super::part::{self, Part};
-use super::{Packing, Pattern, Problem, duals, repair};
+use super::{Packing, Pattern, Problem, duals, exact, repair};
 
 /// Elementary operations of a step; a step is about a tenth of a microsecond.
 const STEP: u64 = 16;
+/// Operations that any part may take, and those for the place of one item more.
+const A_PART: u64 = 3_000_000;
+const AN_ITEM: u64 = 100_000;
 /// Nobody looks for less than this share of the bound.
 const ENOUGH: f64 = 1.0005;
 /// Rounds of pricing before the first dive, and within dives.
+const PROVABLE: u64 = 300;
 const FEW_CLASSES: usize = 40;
 const LESSONS: usize = 12;
 const ROUNDS: usize = 40;
@@ -23,7 +29,8 @@ const DIVE_ROUNDS: usize = 3;
 pub struct Solution {
     /// The packing with the fewest unplaced items, then the lowest rank.
     pub packing: Packing,
-    /// Who made it: `greedy`, `duals` or `columns`.
+    /// Who made it: `greedy` (the yardstick), `duals`, or `columns` (patterns: generated, or all of
+    /// them when the items are few).
     pub method: &'static str,
     /// What no packing can cost less than.
     pub bound: Bound,
@@ -35,19 +42,20 @@ pub struct Solution {
 #[must_use]
 pub fn solve(problem: &Problem, greedy: &Packing, steps: u64) -> Solution {
     let (parts, unplaced) = part::split(problem);
-    let (bound, guides) = bound::of_parts(&parts);
-    let taken = || Solution { packing: greedy.clone(), method: "greedy", bound: bound.clone() };
+    let (mut bound, guides) = bound::of_parts(&parts);
     if steps == 0 {
-        return taken();
+        return Solution { packing: greedy.clone(), method: "greedy", bound };
     }
     let yardsticks = yardsticks(&parts, problem, greedy);
     let size = |part: &Part| (part.classes.len() * part.kinds.len()) as f64;
     let total: f64 = parts.iter().map(size).sum();
     let mut packing = Packing { patterns: Vec::new(), unplaced };
     let mut method = "duals";
-    for (((part, guide), duals), start) in parts.iter().zip(&guides).zip(&bound.duals).zip(yardsticks) {
-        let work = Work((steps.saturating_mul(STEP) as f64 * size(part) / total) as u64);
-        let mut run = Run { part, guide, enough: (duals.rank.0 as f64 * ENOUGH) as i64, best: None, by_columns: false };
+    for (((part, guide), duals), start) in parts.iter().zip(&guides).zip(&mut bound.duals).zip(yardsticks) {
+        let share = (steps.saturating_mul(STEP) as f64 * size(part) / total) as u64;
+        let items: u64 = part.count.iter().map(|n| u64::from(*n)).sum();
+        let work = Work(share.min(A_PART.saturating_add(items.saturating_mul(AN_ITEM))));
+        let mut run = Run { part, guide, duals, best: None, by_columns: false };
         run.members(&start, work);
         if run.by_columns {
             method = "columns";
@@ -56,7 +64,11 @@ pub fn solve(problem: &Problem, greedy: &Packing, steps: u64) -> Solution {
         packing.patterns.extend(patterns.into_iter().map(|p| global(part, p)));
     }
     let measure = |p: &Packing| (std::cmp::Reverse(placed(p)), p.rank(problem));
-    if measure(greedy) <= measure(&packing) { taken() } else { Solution { packing, method, bound } }
+    bound.rank = bound.duals.iter().map(|d| d.rank).sum();
+    if measure(greedy) <= measure(&packing) {
+        return Solution { packing: greedy.clone(), method: "greedy", bound };
+    }
+    Solution { packing, method, bound }
 }
 
 /// Items that have a bin.
@@ -68,7 +80,7 @@ fn placed(packing: &Packing) -> u64 {
 struct Run<'a> {
     part: &'a Part,
     guide: &'a Guide,
-    enough: i64,
+    duals: &'a mut Duals,
     best: Option<(i64, Vec<Pattern>)>,
     by_columns: bool,
 }
@@ -84,14 +96,19 @@ impl Run<'_> {
     }
 
     fn good_enough(&self) -> bool {
-        self.best.as_ref().is_some_and(|(rank, _)| *rank <= self.enough)
+        self.best.as_ref().is_some_and(|(rank, _)| *rank as f64 <= self.duals.rank.0 as f64 * ENOUGH)
     }
 
-    /// Greedy with learned values, then column generation, then repair.
+    /// All packings of few items; else the greedy with learned values, then column generation, then repair.
     fn members(&mut self, start: &[Pattern], mut work: Work) {
         let mut seeds = start.to_vec();
         if !start.is_empty() {
             self.offer(start.to_vec(), false);
+        }
+        if let Some(patterns) = exact::pack(self.part) {
+            self.duals.rank = Micros(columns::rank(self.part, &patterns));
+            self.offer(patterns, true);
+            return;
         }
         self.greedy(&mut seeds, &mut work);
         if self.worth_columns() && !self.good_enough() && !work.done() {
@@ -110,6 +127,10 @@ impl Run<'_> {
         let bins: u64 = self.best.iter().flat_map(|(_, patterns)| patterns).map(|p| u64::from(p.times)).sum();
         let classes = self.part.classes.len();
         classes <= FEW_CLASSES || (classes <= columns::MOST_CLASSES && bins >= classes as u64)
+    }
+
+    fn items(&self) -> u64 {
+        self.part.count.iter().map(|n| u64::from(*n)).sum()
     }
 
     /// The greedy, again and again, with values that learn which classes end in poor bins.
@@ -142,10 +163,18 @@ impl Run<'_> {
         let mut share = Work(work.0 / 2);
         let before = share.0;
         program.seed(&mut share);
-        if !program.generate(&self.part.count, ROUNDS, &mut share) {
+        let whole = program.generate(&self.part.count, ROUNDS, &mut share);
+        work.spend(before - share.0);
+        if !whole {
             return;
         }
-        work.spend(before - share.0);
+        if self.items() <= PROVABLE {
+            let (rank, values) = program.prove(&self.duals.values, work);
+            if Micros(rank) > self.duals.rank {
+                self.duals.rank = Micros(rank);
+                self.duals.values = values;
+            }
+        }
         let reserve = work.0 / 4;
         for skip in 0..64 {
             if work.0 <= reserve || self.good_enough() {

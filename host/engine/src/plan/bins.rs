@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Labels, Node, NodeClaim, PodKey, Requirements, Resources, Taint, keys, taint};
+use whittle_model::{Labels, Node, NodeClaim, Pod, PodKey, Requirements, Resources, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, times};
 use super::classes::{Class, Terms, share_any};
-use super::states::States;
+use super::states::{States, offering_allows, type_allows};
 use super::tables::alternatives;
 use crate::world::World;
 
@@ -155,7 +155,8 @@ impl Bin<'_> {
 /// Whether every node that `have` admits meets `wanted`.
 fn certain(have: &Requirements, wanted: &Requirements) -> bool {
     wanted.iter().all(|want| match have.get(want.key()) {
-        None => want.admits_absence(),
+        // What the type or offering brings under a key of theirs is not known yet.
+        None => want.admits_absence() && !keys::well_known(want.key()),
         Some(have) if have.operator() == whittle_model::Operator::In => have.values().iter().all(|v| want.allows(v)),
         Some(have) => have.intersect(want) == *have,
     })
@@ -186,16 +187,19 @@ fn node_bin<'w>(world: &'w World, node: &'w Node, claim: Option<&'w NodeClaim>, 
     };
     let startup = claim.map_or(&[][..], |c| &c.startup_taints[..]);
     let passing = |t: &&Taint| !initialized && (keys::ephemeral_taint(&t.key) || startup.contains(t));
-    let taints: Vec<&Taint> = node.taints.iter().filter(|t| !passing(t)).collect();
+    // Until it is registered it does not bear what its claim will give it.
+    let (labels, taints) = match claim.filter(|c| c.status.registered.is_none()) {
+        Some(claim) => (&claim.labels, &claim.taints),
+        None => (&node.labels, &node.taints),
+    };
+    let taints: Vec<&Taint> = taints.iter().filter(|t| !passing(t)).collect();
     let usage = world.usage.get(&node.name);
     let mut free = dimensions.dense(allocatable);
     if let Some(usage) = usage {
         add(&mut free, &dimensions.dense(&usage.total), -1);
     }
-    let present = usage.map(|u| u.daemons.clone()).unwrap_or_default();
-    reserve_for_daemons(world, &node.labels, &taints, &present, dimensions, &mut free);
-    let mut bin =
-        Bin { name: &node.name, initialized, face: Face::Labels(&node.labels), taints, free, owned: Vec::new(), matched: Vec::new() };
+    reserve_for_daemons(world, labels, &taints, usage.map(|u| &u.daemons), dimensions, &mut free);
+    let mut bin = Bin { name: &node.name, initialized, face: Face::Labels(labels), taints, free, owned: Vec::new(), matched: Vec::new() };
     if !terms.is_empty() {
         for record in usage.iter().flat_map(|u| u.pods.iter()).filter_map(|key| world.pods.get(key)) {
             enlist(&mut bin.owned, &terms.owned(world, record));
@@ -212,7 +216,7 @@ fn claim_bin<'w>(world: &'w World, claim: &'w NodeClaim, dimensions: &Dimensions
     let launched = claim.status.launched.is_some();
     let (face, free) = if launched {
         let mut free = dimensions.dense(&claim.status.allocatable);
-        reserve_for_daemons(world, &claim.labels, &taints, &Resources::default(), dimensions, &mut free);
+        reserve_for_daemons(world, &claim.labels, &taints, None, dimensions, &mut free);
         (Face::Labels(&claim.labels), free)
     } else {
         (Face::Requirements(&claim.requirements), smallest(world, claim, &taints, dimensions))
@@ -223,12 +227,16 @@ fn claim_bin<'w>(world: &'w World, claim: &'w NodeClaim, dimensions: &Dimensions
 fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Amounts {
     let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
     let catalog = world.catalog(&claim.node_class);
+    let daemons = possible_daemons(world, claim, taints, dimensions);
     let mut least: Option<Amounts> = None;
     for instance_type in names.iter().filter_map(|name| catalog?.get(name)) {
-        let mut labels = instance_type.labels.clone();
-        labels.extend(claim.labels.iter().map(|(k, v)| (k.clone(), v.clone())));
         let mut room = dimensions.dense(&instance_type.allocatable);
-        reserve_for_daemons(world, &labels, taints, &Resources::default(), dimensions, &mut room);
+        for (share, alternatives) in &daemons {
+            let there = |a: &Requirements| type_allows(instance_type, a) && instance_type.offerings.iter().any(|o| offering_allows(o, a));
+            if alternatives.iter().any(there) {
+                add(&mut room, share, -1);
+            }
+        }
         match &mut least {
             None => least = Some(room),
             Some(least) => least.iter_mut().zip(&room).for_each(|(l, r)| *l = (*l).min(*r)),
@@ -237,19 +245,43 @@ fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Di
     least.unwrap_or_else(|| dimensions.dense(&Resources::default()))
 }
 
-/// Takes from `free` what daemons will still ask for on a node with these labels and taints.
-fn reserve_for_daemons(world: &World, labels: &Labels, taints: &[&Taint], present: &Resources, dimensions: &Dimensions, free: &mut [i64]) {
-    let mut wanted = Resources::default();
+/// Daemons that may come to run on what the claim becomes: what each takes, and the requirements of
+/// which one has to be met.
+fn possible_daemons(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Vec<(Amounts, Vec<Requirements>)> {
+    let mut daemons = Vec::new();
+    for pod in world.daemon_sets.values().map(|set| &set.template).filter(|pod| tolerated(taints, pod)) {
+        let together = alternatives(pod).into_iter().filter(|wanted| claim.requirements.compatible(wanted, &keys::well_known).is_ok());
+        let together = together.map(|wanted| {
+            let mut both = claim.requirements.clone();
+            both.add_all(&wanted);
+            both
+        });
+        daemons.push((dimensions.dense(&pod.requests), together.collect()));
+    }
+    daemons
+}
+
+/// Takes from `free` what daemons will still ask for on a node with these labels and taints; those
+/// of `present` have their pod there already.
+fn reserve_for_daemons(
+    world: &World,
+    labels: &Labels,
+    taints: &[&Taint],
+    present: Option<&BTreeMap<PodKey, usize>>,
+    dimensions: &Dimensions,
+    free: &mut [i64],
+) {
     for daemon_set in world.daemon_sets.values() {
         let pod = &daemon_set.template;
-        let repelled = taints.iter().any(|t| t.repels() && !t.tolerated_by(&pod.tolerations));
-        if !repelled && alternatives(pod).iter().any(|a| a.met_by(labels)) {
-            wanted.add(&pod.requests);
+        let missing = !present.is_some_and(|p| p.contains_key(&daemon_set.key)) && tolerated(taints, pod);
+        if missing && alternatives(pod).iter().any(|a| a.met_by(labels)) {
+            add(free, &dimensions.dense(&pod.requests), -1);
         }
     }
-    wanted.subtract(present);
-    let missing: Amounts = dimensions.dense(&wanted).into_iter().map(|n| n.max(0)).collect();
-    add(free, &missing, -1);
+}
+
+fn tolerated(taints: &[&Taint], pod: &Pod) -> bool {
+    taints.iter().all(|t| !t.repels() || t.tolerated_by(&pod.tolerations))
 }
 
 /// Whether a taint keeps pods with these tolerations off, for the refusals of a plan.

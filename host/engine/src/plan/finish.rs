@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, keys};
 
 use super::amounts::fits;
-use super::greedy::{Bench, Draft, OpenClaim};
+use super::classes::runs;
+use super::greedy::{Bench, Draft, OpenClaim, pack};
 use super::limits::Remaining;
 use super::states::State;
 use super::tables::{Offer, PoolTable};
@@ -75,6 +76,37 @@ pub(crate) fn finish(bench: &Bench<'_, '_>, draft: Draft, method: &'static str, 
     priced
 }
 
+/// Buys more for pods that were left out, by the greedy rule, as long as what the finished claims
+/// leave of the limits allows it: while claims were open they counted as larger than they became.
+/// Returns what that costs.
+pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remaining: &Remaining) -> Micros {
+    let before = best.cost;
+    loop {
+        let mut counts: Vec<usize> = vec![0; bench.classes.len()];
+        for (class, count) in best.unplaced.drain(..) {
+            counts[class] += count;
+        }
+        best.unplaced = counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
+        if best.unplaced.is_empty() {
+            break;
+        }
+        let mut left = remaining.clone();
+        for claim in &best.claims {
+            left.take(claim.pool, &largest_of(&bench.tables.pools[claim.pool], &claim.types));
+        }
+        let draft = pack(bench, &runs(bench.classes, &counts), &mut left.clone());
+        let more = finish(bench, draft, best.method, left);
+        if more.claims.is_empty() {
+            break;
+        }
+        best.rank = best.rank + more.rank;
+        best.cost = best.cost + more.cost;
+        best.claims.extend(more.claims);
+        best.unplaced = more.unplaced;
+    }
+    best.cost - before
+}
+
 fn finish_claim(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) -> Option<Finished> {
     let table = &bench.tables.pools[claim.pool];
     let state = bench.states.get(claim.state);
@@ -120,6 +152,14 @@ fn largest(table: &PoolTable<'_>, rows: &[u32]) -> Resources {
     let mut largest = Resources::default();
     for row in rows {
         largest.raise_to(&table.rows[*row as usize].instance_type.capacity);
+    }
+    largest
+}
+
+fn largest_of(table: &PoolTable<'_>, types: &[String]) -> Resources {
+    let mut largest = Resources::default();
+    for instance_type in types.iter().filter_map(|name| table.catalog.get(name)) {
+        largest.raise_to(&instance_type.capacity);
     }
     largest
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{ClaimStatus, Labels, NodeClaim, NodePool, PodKey, Requirements, Timestamp, keys};
+use whittle_model::{ClaimStatus, Labels, NodeClaim, NodePool, Operator, PodKey, Requirement, Requirements, Timestamp, keys};
 
 use super::classes::Class;
 use super::finish::{Finished, Priced};
@@ -66,19 +66,32 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
     }
 }
 
-/// The labels of the template, whose it is, and custom keys on which one value remains.
+/// The labels of the template, whose it is, and a value for each custom key that is required.
 fn labels(pool: &NodePool, requirements: &Requirements) -> Labels {
     let mut labels = pool.template.labels.clone();
     labels.insert(keys::NODE_POOL.to_owned(), pool.name.clone());
     labels.insert(keys::NODE_CLASS.to_owned(), pool.template.node_class.clone());
     for requirement in requirements.iter().filter(|r| !keys::well_known(r.key())) {
-        if let Some(value) =
-            requirement.single().or_else(|| requirement.values().first().map(String::as_str).filter(|v| requirement.allows(v)))
-        {
-            labels.insert(requirement.key().to_owned(), value.to_owned());
+        if let Some(value) = some_value(requirement) {
+            labels.insert(requirement.key().to_owned(), value);
         }
     }
     labels
+}
+
+/// A value that a requirement admits, where one has to be there: the first that is listed, or else
+/// the smallest integer, since pods that ask for the key alone are content with any.
+fn some_value(requirement: &Requirement) -> Option<String> {
+    match requirement.operator() {
+        Operator::In => requirement.values().first().cloned(),
+        Operator::Exists => {
+            let least = requirement.bounds().0.unwrap_or(0);
+            // Among one more integers than are refused, one is free.
+            let most = least.saturating_add(i64::try_from(requirement.values().len()).unwrap_or(i64::MAX));
+            (least..=most).map(|n| n.to_string()).find(|n| requirement.allows(n))
+        }
+        Operator::NotIn | Operator::DoesNotExist | Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => None,
+    }
 }
 
 /// Claims of one plan and one launch shape share a group: their instances can be bought together,

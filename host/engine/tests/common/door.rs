@@ -224,7 +224,9 @@ impl Door {
         let allows = |key: &str, value: &str| claim.requirements.get(key).is_none_or(|r| r.allows(value));
         let mut open: Vec<(i64, OfferingKey)> = Vec::new();
         for kind in self.catalog.types.iter().filter(|t| allows(keys::INSTANCE_TYPE, &t.name)) {
-            for offering in kind.offerings.iter().filter(|o| allows(keys::ZONE, &o.zone) && allows(keys::CAPACITY_TYPE, o.capacity_type.name())) {
+            for offering in
+                kind.offerings.iter().filter(|o| allows(keys::ZONE, &o.zone) && allows(keys::CAPACITY_TYPE, o.capacity_type.name()))
+            {
                 let key =
                     OfferingKey { instance_type: kind.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type };
                 open.push((offering.price.0, key));

@@ -11,16 +11,16 @@ use whittle_engine::{Engine, Objection, Plan, audit};
 use whittle_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 use whittle_model::{
     AntiAffinityTerm, CapacityType, Catalog, DaemonSet, Duration, Event, InstanceType, LabelSelector, Labels, Micros, Node, NodeClass,
-    NodePool, Offering, Operator, Owner, Pod, PodKey, PodPhase, Requirement, Requirements, Resources, Settings, Taint, Template,
-    Timestamp, Toleration, keys,
+    NodePool, Offering, Operator, Owner, Pod, PodKey, PodPhase, Requirement, Requirements, Resources, Settings, Taint, Template, Timestamp,
+    Toleration, keys,
 };
 
 pub const GIB: i64 = 1 << 30;
 pub const CATEGORY: &str = "karpenter.k8s.aws/instance-category";
 pub const TYPE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
 pub const ZONES: [&str; 3] = ["us-east-1a", "us-east-1b", "us-east-1c"];
-/// When planning happens: long after everything was made.
-pub const NOW: Timestamp = Timestamp(1_000_000);
+/// When planning happens: after everything was made, before what was sold out is forgotten.
+pub const NOW: Timestamp = Timestamp(100_000);
 
 /// Name, category, cores, GiB, list price in micro-dollars.
 pub const TYPES: [(&str, &str, i64, i64, i64); 8] = [
@@ -83,7 +83,8 @@ fn instance_type((name, category, cores, gib, micros): (&str, &str, i64, i64, i6
         requirements: all_of(&[
             any_of("karpenter.k8s.aws/instance-tenancy", &["dedicated", "default"]),
             Requirement::absent("karpenter.k8s.aws/instance-gpu-name"),
-        ]),
+        ])
+        .into(),
         capacity: Resources::of(&[(CPU, cores * 1000), (MEMORY, gib * GIB), (PODS, 20), (EPHEMERAL_STORAGE, 20 * GIB)]),
         allocatable: Resources::of(&[(CPU, cores * 1000 - 100), (MEMORY, gib * GIB * 9 / 10), (PODS, 20), (EPHEMERAL_STORAGE, 17 * GIB)]),
         offerings,

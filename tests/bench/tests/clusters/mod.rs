@@ -19,7 +19,7 @@ struct Dice(u64);
 impl Dice {
     fn below(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from((self.0 >> 33) % sides as u64).unwrap()
+        usize::try_from((self.0 >> 33) % sides as u64).expect("a remainder of a usize is one")
     }
 
     fn one_in(&mut self, sides: usize) -> bool {
@@ -159,5 +159,6 @@ fn shape(dice: &mut Dice, at: usize) -> Pod {
 
 fn named(shape: &Pod, at: usize) -> Pod {
     let name = format!("pod-{at:03}");
-    Pod { key: PodKey::new("default", &name), uid: name, created: Timestamp(i64::try_from(at / 7).unwrap()), ..shape.clone() }
+    let created = Timestamp(i64::try_from(at / 7).expect("few pods"));
+    Pod { key: PodKey::new("default", &name), uid: name, created, ..shape.clone() }
 }

@@ -1,0 +1,84 @@
+//! What each node class can buy.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use whittle_catalog::{AmiFamily, CatalogOptions, InstanceStorePolicy, Kubelet, Sources, build};
+use whittle_cluster::{Located, NodeClassObject, Object};
+use whittle_model::{Catalog, NodeClass};
+use whittle_sim::ScenarioObject;
+
+use crate::failure::Failure;
+
+/// Makes catalogues.
+#[derive(Debug)]
+pub struct Catalogs {
+    sources: Sources,
+    region: String,
+}
+
+impl Catalogs {
+    /// From these tables, in this region.
+    #[must_use]
+    pub fn new(sources: Sources, region: &str) -> Self {
+        Self { sources, region: region.to_owned() }
+    }
+
+    /// What a node class makes of instance types.
+    ///
+    /// # Errors
+    /// When the region or a zone is not known, or a kubelet setting cannot be read.
+    pub fn of(&self, written: &NodeClassObject) -> Result<Arc<Catalog>, String> {
+        let kubelet = &written.kubelet;
+        let defaults = self.defaults(&written.class.name);
+        let options = CatalogOptions {
+            zones: (!written.subnets.is_empty()).then(|| {
+                let zones: BTreeSet<String> = written.subnets.iter().map(|subnet| subnet.zone.clone()).collect();
+                zones.into_iter().collect()
+            }),
+            zone_ids: written.zone_ids.clone(),
+            family: AmiFamily::parse(&written.family).unwrap_or_default(),
+            instance_store: if written.instance_store_raid0 { InstanceStorePolicy::Raid0 } else { InstanceStorePolicy::Unused },
+            root_volume_bytes: written.root_volume_bytes.unwrap_or(defaults.root_volume_bytes),
+            kubelet: Kubelet {
+                max_pods: kubelet.max_pods,
+                pods_per_core: kubelet.pods_per_core,
+                kube_reserved: kubelet.kube_reserved.clone(),
+                system_reserved: kubelet.system_reserved.clone(),
+                eviction_hard: kubelet.eviction_hard.clone(),
+            },
+            ..defaults
+        };
+        build(&options, &self.sources).map(Arc::new).map_err(|error| format!("EC2NodeClass {}: {error}", written.class.name))
+    }
+
+    /// When there is no EC2NodeClass at all, one for each name that a NodePool or claim gives: who
+    /// tries a NodePool rarely has the class at hand. Where some are there, a missing one is a
+    /// mistake, and its pools are not ready, as on a cluster.
+    ///
+    /// # Errors
+    /// When the region is not known.
+    pub fn assumed(&self, objects: &[&Located<Object>]) -> Result<Vec<(String, ScenarioObject)>, Failure> {
+        if objects.iter().any(|located| matches!(located.object, Object::NodeClass(_))) {
+            return Ok(Vec::new());
+        }
+        let mut names = BTreeSet::new();
+        for located in objects {
+            if let Object::NodePool(pool) = &located.object {
+                names.insert(pool.template.node_class.clone());
+            } else if let Object::NodeClaim(claim) = &located.object {
+                names.insert(claim.node_class.clone());
+            }
+        }
+        let assume = |name: String| {
+            let catalog = build(&self.defaults(&name), &self.sources)?;
+            let class = NodeClass { name: name.clone(), not_ready: None };
+            Ok((name, ScenarioObject::NodeClass(class, Arc::new(catalog))))
+        };
+        names.into_iter().map(assume).collect()
+    }
+
+    fn defaults(&self, name: &str) -> CatalogOptions {
+        CatalogOptions { node_class: name.to_owned(), region: self.region.clone(), ..CatalogOptions::default() }
+    }
+}

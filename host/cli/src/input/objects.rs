@@ -1,0 +1,82 @@
+//! Objects as manifests hold them, as the simulation takes them.
+
+use whittle_cluster::{Object, Workload, WorkloadKind, yaml::Yaml};
+use whittle_sim::{ObjectKind, ObjectName, ScenarioObject};
+
+use super::catalogs::Catalogs;
+
+/// The object as the simulation takes it; `None` when nothing is simulated of its kind. `tree` is
+/// what was written.
+///
+/// # Errors
+/// When no catalogue can be made for a node class.
+pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs) -> Result<Option<ScenarioObject>, String> {
+    Ok(Some(match object {
+        Object::NodePool(pool) => ScenarioObject::NodePool(pool.clone()),
+        Object::NodeClass(class) => ScenarioObject::NodeClass(class.class.clone(), catalogs.of(class)?),
+        Object::NodeClaim(claim) => ScenarioObject::Claim(claim.clone()),
+        Object::Node(node) => ScenarioObject::Node(node.clone()),
+        Object::Pod(pod) => ScenarioObject::Pod(pod.clone()),
+        Object::Workload(written) => ScenarioObject::Workload(Box::new(workload(written, tree))),
+        Object::DaemonSet(set) => ScenarioObject::DaemonSet(set.clone()),
+        // Priorities are in the pods already; namespaces and budgets bear on nothing that is simulated.
+        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::Namespace(_) | Object::Skipped { .. } => return Ok(None),
+    }))
+}
+
+fn workload(written: &Workload, tree: &Yaml) -> whittle_sim::Workload {
+    whittle_sim::Workload {
+        kind: kind(written.kind),
+        key: written.key.clone(),
+        replicas: written.replicas,
+        completions: written.completions,
+        template: written.template.clone(),
+        selector: written.selector.clone(),
+        ordered: written.kind == WorkloadKind::StatefulSet && tree.text_at(&["spec", "podManagementPolicy"]) != Some("Parallel"),
+    }
+}
+
+const fn kind(kind: WorkloadKind) -> whittle_sim::WorkloadKind {
+    match kind {
+        WorkloadKind::Deployment => whittle_sim::WorkloadKind::Deployment,
+        WorkloadKind::StatefulSet => whittle_sim::WorkloadKind::StatefulSet,
+        WorkloadKind::ReplicaSet => whittle_sim::WorkloadKind::ReplicaSet,
+        WorkloadKind::ReplicationController => whittle_sim::WorkloadKind::ReplicationController,
+        WorkloadKind::Job => whittle_sim::WorkloadKind::Job,
+    }
+}
+
+/// The name by which a story calls the object; `None` for kinds that a story does not know.
+#[must_use]
+pub fn name(object: &Object) -> Option<ObjectName> {
+    let cluster_wide = |kind, name: &str| ObjectName { kind, key: whittle_model::PodKey::new("", name) };
+    Some(match object {
+        Object::NodePool(pool) => cluster_wide(ObjectKind::NodePool, &pool.name),
+        Object::NodeClass(class) => cluster_wide(ObjectKind::NodeClass, &class.class.name),
+        Object::NodeClaim(claim) => cluster_wide(ObjectKind::NodeClaim, &claim.name),
+        Object::Node(node) => cluster_wide(ObjectKind::Node, &node.name),
+        Object::Namespace(namespace) => cluster_wide(ObjectKind::Namespace, &namespace.name),
+        Object::Pod(pod) => ObjectName { kind: ObjectKind::Pod, key: pod.key.clone() },
+        Object::Workload(workload) => ObjectName { kind: ObjectKind::Workload(kind(workload.kind)), key: workload.key.clone() },
+        Object::DaemonSet(set) => ObjectName { kind: ObjectKind::DaemonSet, key: set.key.clone() },
+        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::Skipped { .. } => return None,
+    })
+}
+
+/// Whether the object is part of a running cluster, not something a person applies: a node, a
+/// claim, a bound pod.
+#[must_use]
+pub fn is_running(object: &Object) -> bool {
+    match object {
+        Object::Node(_) | Object::NodeClaim(_) => true,
+        Object::Pod(pod) => pod.node.is_some(),
+        Object::NodePool(_)
+        | Object::NodeClass(_)
+        | Object::Workload(_)
+        | Object::DaemonSet(_)
+        | Object::DisruptionBudget(_)
+        | Object::PriorityClass(_)
+        | Object::Namespace(_)
+        | Object::Skipped { .. } => false,
+    }
+}

@@ -1,0 +1,1 @@
+//! Opening. What must not enter: later.

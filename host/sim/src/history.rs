@@ -1,0 +1,176 @@
+//! What the engine reported, kept for the summary and for `explain`, and said as timeline entries.
+//!
+//! What must not enter: conclusions that no report holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whittle_engine::Report;
+use whittle_engine::report::{Choice, ClaimStep, PlannedClaim, Step, Unplaced};
+use whittle_model::{PodKey, Timestamp};
+
+use crate::timeline::{Sale, TimelineEvent};
+
+/// Why a claim was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Made {
+    pub(crate) at: Timestamp,
+    pub(crate) planned: PlannedClaim,
+    pub(crate) choice: Option<Choice>,
+}
+
+/// A claim that had to go.
+#[derive(Debug, Clone)]
+pub(crate) struct Gone {
+    pub(crate) at: Timestamp,
+    pub(crate) claim: String,
+    pub(crate) node: String,
+    pub(crate) reason: String,
+}
+
+/// Everything reported so far.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub(crate) made: BTreeMap<String, Made>,
+    pub(crate) meant: BTreeMap<PodKey, (Timestamp, String)>,
+    /// Claims whose launch has been told.
+    bought: BTreeSet<String>,
+    pub(crate) gone: Vec<Gone>,
+    pub(crate) kept: BTreeMap<String, String>,
+    /// Pods that fitted nowhere at the last plan.
+    pub(crate) unplaced: Vec<Unplaced>,
+    pub(crate) objections: Vec<String>,
+}
+
+impl History {
+    /// Takes a report in and returns what it says for the timeline. `node_of` names the node of a
+    /// claim, `workload_of` the workload of a pod.
+    pub(crate) fn take(
+        &mut self,
+        report: Report,
+        node_of: &dyn Fn(&str) -> String,
+        workload_of: &dyn Fn(&PodKey) -> String,
+    ) -> Vec<TimelineEvent> {
+        let mut said = Vec::new();
+        let planned = |step: &Step| matches!(step, Step::Planned(_) | Step::Placed { .. } | Step::Unplaced(_));
+        if report.steps.iter().any(planned) {
+            self.unplaced.clear();
+        }
+        if let Some(choice) = &report.choice {
+            said.push(TimelineEvent::Plan {
+                pods: choice.pods,
+                nodes: choice.nodes,
+                packer: choice.method.clone(),
+                cost: choice.cost,
+                greedy: choice.greedy,
+                bound: choice.bound,
+            });
+        }
+        for objection in report.objections {
+            said.push(TimelineEvent::Objection { what: objection.clone() });
+            self.objections.push(objection);
+        }
+        for step in report.steps {
+            let event = match step {
+                Step::Planned(planned) => self.planned(report.at, *planned, report.choice.as_ref()),
+                Step::Placed { on, pods } => {
+                    self.meant.extend(pods.iter().map(|pod| (pod.clone(), (report.at, on.clone()))));
+                    TimelineEvent::Placed { on, pods }
+                }
+                Step::Unplaced(unplaced) => self.unplaced(*unplaced, workload_of),
+                Step::Claim { claim, what } => match self.claim(report.at, claim, what, node_of) {
+                    Some(event) => event,
+                    None => continue,
+                },
+                Step::Nominated { node, pods } => TimelineEvent::Nominated { node, pods },
+                Step::SoldOut { offering, until } => TimelineEvent::SoldOut { offerings: vec![Sale::from(&offering)], until_ms: until.0 },
+            };
+            say(&mut said, event);
+        }
+        said
+    }
+
+    fn planned(&mut self, at: Timestamp, planned: PlannedClaim, choice: Option<&Choice>) -> TimelineEvent {
+        self.meant.extend(planned.pods.iter().map(|pod| (pod.clone(), (at, planned.claim.clone()))));
+        let event = TimelineEvent::Claims {
+            claims: vec![planned.claim.clone()],
+            node_pool: planned.node_pool.clone(),
+            pods: planned.pods.len(),
+            types: planned.types,
+            choice: Sale::from(&planned.choice),
+            price: planned.price,
+        };
+        self.made.insert(planned.claim.clone(), Made { at, planned, choice: choice.cloned() });
+        event
+    }
+
+    fn unplaced(&mut self, unplaced: Unplaced, workload_of: &dyn Fn(&PodKey) -> String) -> TimelineEvent {
+        let event = TimelineEvent::Unplaced {
+            workload: unplaced.pods.first().map(workload_of).unwrap_or_default(),
+            pods: unplaced.pods.clone(),
+            reasons: unplaced.reasons.iter().map(|r| format!("{}: {}", r.place, r.why)).collect(),
+            nearest: unplaced.nearest.clone(),
+        };
+        self.unplaced.push(unplaced);
+        event
+    }
+
+    fn claim(&mut self, at: Timestamp, claim: String, what: ClaimStep, node_of: &dyn Fn(&str) -> String) -> Option<TimelineEvent> {
+        Some(match what {
+            ClaimStep::Launching => return None,
+            ClaimStep::Launched { offering, price } => {
+                if !self.bought.insert(claim.clone()) {
+                    return None; // a repeated answer tells of the same instance
+                }
+                TimelineEvent::Launched { claims: vec![claim], offering: Sale::from(&offering), price }
+            }
+            ClaimStep::LaunchFailed(why) => TimelineEvent::LaunchFailed { claims: vec![claim], why },
+            ClaimStep::Registered(node) => TimelineEvent::Registered { nodes: vec![node] },
+            ClaimStep::Initialized(node) => TimelineEvent::Initialized { nodes: vec![node] },
+            ClaimStep::Kept(why) => {
+                self.kept.insert(claim.clone(), why.clone());
+                TimelineEvent::Kept { claim, why }
+            }
+            ClaimStep::Removing(reason) => {
+                let node = node_of(&claim);
+                if self.gone.iter().any(|g| g.claim == claim) {
+                    return None; // the order was given again
+                }
+                self.gone.push(Gone { at, claim: claim.clone(), node: node.clone(), reason: reason.clone() });
+                TimelineEvent::Removing { claim, node, reason }
+            }
+            ClaimStep::Removed => {
+                let node = self.gone.iter().find(|g| g.claim == claim).map(|g| g.node.clone()).unwrap_or_default();
+                TimelineEvent::Removed { claim, node }
+            }
+        })
+    }
+}
+
+/// Adds an entry, together with an equal one before it.
+fn say(said: &mut Vec<TimelineEvent>, event: TimelineEvent) {
+    if !said.last_mut().is_some_and(|last| merge(last, &event)) {
+        said.push(event);
+    }
+}
+
+fn merge(last: &mut TimelineEvent, event: &TimelineEvent) -> bool {
+    use TimelineEvent as E;
+    let (names, more) = match (last, event) {
+        (
+            E::Claims { claims, node_pool, pods, types, choice, price },
+            E::Claims { claims: c, node_pool: n, pods: p, types: t, choice: o, price: m },
+        ) if (&*node_pool, &*pods, &*types, &*choice, &*price) == (n, p, t, o, m) => (claims, c),
+        (E::Launched { claims, offering, price }, E::Launched { claims: c, offering: o, price: p }) if offering == o && price == p => {
+            (claims, c)
+        }
+        (E::LaunchFailed { claims, why }, E::LaunchFailed { claims: c, why: w }) if why == w => (claims, c),
+        (E::Registered { nodes }, E::Registered { nodes: n }) | (E::Initialized { nodes }, E::Initialized { nodes: n }) => (nodes, n),
+        (E::SoldOut { offerings, until_ms }, E::SoldOut { offerings: o, until_ms: u }) if until_ms == u => {
+            offerings.extend(o.iter().cloned());
+            return true;
+        }
+        _ => return false,
+    };
+    names.extend(more.iter().cloned());
+    true
+}

@@ -1,0 +1,296 @@
+//! Instances: bought, billed, ended, taken back. A launch is asked for under the claim's name, and
+//! asking again answers with the same instance, as client token and tags make EC2 do.
+
+use whittle_model::{Duration, Event, LaunchFailure, Launched, Micros, NodeClaim, OfferingKey, Outcome, Resources, Timestamp, keys};
+
+use super::market::SoldOut;
+use super::{Boot, Happening, Reality};
+use crate::names;
+use crate::timeline::TimelineEvent;
+
+/// EC2's notice before it takes a spot instance back.
+const NOTICE: Duration = Duration::minutes(2);
+
+/// An instance.
+#[derive(Debug, Clone)]
+pub(crate) struct Instance {
+    /// The claim it was bought for.
+    pub(crate) claim: String,
+    /// Its claim's pool.
+    pub(crate) node_pool: String,
+    /// Its claim's node class.
+    pub(crate) node_class: String,
+    /// `aws:///<zone>/<instance id>`.
+    pub(crate) provider_id: String,
+    /// What was bought.
+    pub(crate) offering: OfferingKey,
+    /// Price of an hour when it was bought.
+    pub(crate) price: Micros,
+    /// When it was bought.
+    pub(crate) since: Timestamp,
+    /// When its end was ordered or it was taken back.
+    pub(crate) ended: Option<Timestamp>,
+    /// The node's name, also before it has joined.
+    pub(crate) node: String,
+    /// Whether it was there before the story began.
+    pub(crate) given: bool,
+    capacity: Resources,
+    allocatable: Resources,
+}
+
+/// The account.
+#[derive(Debug, Default)]
+pub(crate) struct Ec2 {
+    /// All instances ever, in the order they were bought.
+    pub(crate) instances: Vec<Instance>,
+    /// What cannot be bought.
+    pub(crate) sold_out: Vec<SoldOut>,
+    /// Micro-dollars an hour times milliseconds, up to the last time accounts were made.
+    billed: i128,
+    billed_to: Timestamp,
+}
+
+impl Ec2 {
+    /// The instance of a claim, ended or not; the latest if there should ever be two.
+    pub(crate) fn of_claim(&self, claim: &str) -> Option<&Instance> {
+        self.instances.iter().rev().find(|i| i.claim == claim)
+    }
+
+    /// Instances that are paid for.
+    pub(crate) fn running(&self) -> impl Iterator<Item = &Instance> {
+        self.instances.iter().filter(|i| i.ended.is_none())
+    }
+
+    /// The bill so far.
+    pub(crate) fn total(&self) -> Micros {
+        Micros(i64::try_from(self.billed / 3_600_000).unwrap_or(i64::MAX))
+    }
+}
+
+impl Reality {
+    /// Writes the time since the last accounts on the bill.
+    pub(crate) fn accrue(&mut self) {
+        let span = i128::from(self.now.since(self.ec2.billed_to).0);
+        if span > 0 {
+            let hourly: Micros = self.ec2.running().map(|i| self.price(&i.node_class, &i.offering)).sum();
+            self.ec2.billed += i128::from(hourly.0) * span;
+            self.ec2.billed_to = self.now;
+        }
+    }
+
+    /// Buys an instance for a claim, or says why not.
+    pub(super) fn launch(&mut self, name: &str) {
+        if let Some(instance) = self.ec2.of_claim(name) {
+            let outcome = if instance.ended.is_some() { gone(name) } else { Outcome::Launched(launched(instance)) };
+            return self.tell(Event::Outcome(Box::new(outcome)));
+        }
+        let Some(claim) = self.api.claims.get(name).filter(|c| !c.deleting).cloned() else {
+            return self.tell(Event::Outcome(Box::new(gone(name))));
+        };
+        let outcome = match self.buy(&claim) {
+            Ok(instance) => {
+                self.check_limits(&instance);
+                let answer = Outcome::Launched(launched(&instance));
+                self.accrue();
+                self.boot(&instance);
+                self.ec2.instances.push(instance);
+                answer
+            }
+            Err(failure) => Outcome::LaunchFailed { claim: name.to_owned(), failure },
+        };
+        self.tell(Event::Outcome(Box::new(outcome)));
+    }
+
+    /// One request buys one capacity type, that of the cheapest offering allowed; of what is for
+    /// sale of it, the cheapest.
+    fn buy(&mut self, claim: &NodeClaim) -> Result<Instance, LaunchFailure> {
+        let weather = self.faults.launch(self.now);
+        if weather == Some("throttled") {
+            return Err(LaunchFailure::Other("RequestLimitExceeded".to_owned(), "request limit exceeded".to_owned()));
+        }
+        if let Some(why) = self.api.node_classes.get(&claim.node_class).and_then(|c| c.not_ready.clone()) {
+            return Err(LaunchFailure::NodeClassNotReady(why));
+        }
+        let mut tried = self.allowed(claim);
+        let Some(capacity_type) = tried.first().map(|(_, key)| key.capacity_type) else {
+            return Err(LaunchFailure::Other("NoOffering".to_owned(), "no offering suits the claim".to_owned()));
+        };
+        tried.retain(|(_, key)| key.capacity_type == capacity_type);
+        let found = tried.iter().find(|(_, key)| self.for_sale(key)).filter(|_| weather.is_none());
+        let Some((price, offering)) = found.cloned() else {
+            return Err(LaunchFailure::InsufficientCapacity(tried.into_iter().map(|(_, key)| key).collect()));
+        };
+        Ok(self.instance(claim, offering, price))
+    }
+
+    fn instance(&mut self, claim: &NodeClaim, offering: OfferingKey, price: Micros) -> Instance {
+        let catalog = self.api.catalogs.get(&claim.node_class);
+        let instance_type = catalog.and_then(|c| c.get(&offering.instance_type));
+        let id = names::instance_id(self.seed.of("instances").of(&claim.name));
+        let region = catalog.map_or("us-east-1", |c| &c.region);
+        let node = names::host_name(self.hosts, region);
+        let instance = Instance {
+            claim: claim.name.clone(),
+            node_pool: claim.node_pool.clone(),
+            node_class: claim.node_class.clone(),
+            provider_id: format!("aws:///{}/{id}", offering.zone),
+            price,
+            since: self.now,
+            ended: None,
+            node,
+            given: false,
+            capacity: instance_type.map(|t| t.capacity.clone()).unwrap_or_default(),
+            allocatable: instance_type.map(|t| t.allocatable.clone()).unwrap_or_default(),
+            offering,
+        };
+        self.hosts += 1;
+        instance
+    }
+
+    /// An instance that was there before the story began.
+    pub(super) fn found(&mut self, claim: &NodeClaim, node: &str) {
+        let status = &claim.status;
+        let Some(capacity_type) = status.capacity_type else { return };
+        let offering = OfferingKey { instance_type: status.instance_type.clone(), zone: status.zone.clone(), capacity_type };
+        self.ec2.instances.push(Instance {
+            claim: claim.name.clone(),
+            node_pool: claim.node_pool.clone(),
+            node_class: claim.node_class.clone(),
+            provider_id: status.provider_id.clone(),
+            price: self.price(&claim.node_class, &offering),
+            since: status.launched.unwrap_or(claim.created),
+            ended: None,
+            node: node.to_owned(),
+            given: true,
+            capacity: status.capacity.clone(),
+            allocatable: status.allocatable.clone(),
+            offering,
+        });
+    }
+
+    fn boot(&mut self, instance: &Instance) {
+        let usual = Duration::seconds(self.seed.of("boot").of(&instance.claim).between(30, 45));
+        let delay = match self.boot {
+            Boot::Usual => Some(usual),
+            Boot::Told(delay) => delay,
+        };
+        if let Some(delay) = delay {
+            self.later(delay, Happening::Join(instance.claim.clone()));
+        }
+    }
+
+    /// What may be bought is strict: no purchase may take a pool beyond its limits.
+    fn check_limits(&mut self, instance: &Instance) {
+        let Some(pool) = self.api.pools.get(&instance.node_pool) else { return };
+        let mut used = Resources::default();
+        for other in self.ec2.running().filter(|i| i.node_pool == instance.node_pool) {
+            used.add(&other.capacity);
+            used.add(&Resources::of(&[(whittle_model::resources::NODES, 1)]));
+        }
+        let mut added = instance.capacity.clone();
+        added.add(&Resources::of(&[(whittle_model::resources::NODES, 1)]));
+        if let Some((name, over)) = pool.limits.crossed_by(&used, &added) {
+            self.violations.push(format!("claim {} takes nodepool {} beyond its limit of {name} by {over}", instance.claim, pool.name));
+        }
+    }
+
+    /// Ends the instance of a claim.
+    pub(super) fn terminate(&mut self, claim: &str) {
+        self.accrue();
+        let now = self.now;
+        let span = Duration::seconds(self.seed.of("ends").of(claim).between(20, 40));
+        match self.ec2.instances.iter_mut().find(|i| i.claim == claim && i.ended.is_none()) {
+            Some(instance) => {
+                instance.ended = Some(now);
+                self.later(span, Happening::Ended(claim.to_owned()));
+            }
+            None => self.tell(Event::Outcome(Box::new(gone(claim)))),
+        }
+    }
+
+    pub(super) fn ended(&mut self, claim: &str) {
+        self.tell(Event::Outcome(Box::new(gone(claim))));
+    }
+
+    /// EC2 gives notice that it takes the instance of a node back; false when there is none.
+    pub(crate) fn interrupt(&mut self, node: &str) -> bool {
+        let found = self.ec2.running().find(|i| i.node == node).map(|i| i.claim.clone());
+        let Some(claim) = found else { return false };
+        self.notes.push(TimelineEvent::Interrupted { node: node.to_owned() });
+        self.later(NOTICE, Happening::Reclaim(claim));
+        true
+    }
+
+    pub(super) fn reclaimed(&mut self, claim: &str) {
+        self.accrue();
+        let now = self.now;
+        let Some(instance) = self.ec2.instances.iter_mut().find(|i| i.claim == claim && i.ended.is_none()) else { return };
+        instance.ended = Some(now);
+        let node = instance.node.clone();
+        self.notes.push(TimelineEvent::InstanceLost { node: node.clone(), claim: claim.to_owned() });
+        self.lose(&node);
+        self.tell(Event::Outcome(Box::new(gone(claim))));
+    }
+
+    /// The oldest node whose instance runs, of one capacity type or of any.
+    pub(crate) fn oldest(&self, capacity_type: Option<whittle_model::CapacityType>) -> Option<String> {
+        let mut joined = self.ec2.running().filter(|i| self.api.nodes.contains_key(&i.node));
+        joined.find(|i| capacity_type.is_none_or(|c| c == i.offering.capacity_type)).map(|i| i.node.clone())
+    }
+
+    /// A claim that was ever given more than one instance.
+    pub(crate) fn twice(&self) -> Option<&str> {
+        // Only the last one bought can be new.
+        let last = self.ec2.instances.last()?;
+        let before = &self.ec2.instances[..self.ec2.instances.len() - 1];
+        before.iter().any(|i| i.claim == last.claim).then_some(last.claim.as_str())
+    }
+
+    /// Instances beyond the first of a claim, and instances that run for no claim.
+    pub(crate) fn strays(&self) -> Vec<String> {
+        let mut seen = std::collections::BTreeSet::new();
+        let all = self.ec2.instances.iter();
+        all.filter(|i| !seen.insert(i.claim.as_str()) || (i.ended.is_none() && !self.api.claims.contains_key(&i.claim)))
+            .map(|i| format!("{} of claim {}", i.provider_id, i.claim))
+            .collect()
+    }
+
+    /// Labels that kubelet and cloud give the node of an instance.
+    pub(super) fn first_labels(&self, instance: &Instance) -> whittle_model::Labels {
+        let catalog = self.api.catalogs.get(&instance.node_class);
+        let labels = catalog.and_then(|c| c.get(&instance.offering.instance_type)).map(|t| &t.labels);
+        let of_type = |key: &str, usual: &str| labels.and_then(|l| l.get(key)).map_or(usual, String::as_str).to_owned();
+        [
+            (keys::HOSTNAME, instance.node.clone()),
+            (keys::INSTANCE_TYPE, instance.offering.instance_type.clone()),
+            (keys::ZONE, instance.offering.zone.clone()),
+            (keys::REGION, catalog.map(|c| c.region.clone()).unwrap_or_default()),
+            (keys::ARCH, of_type(keys::ARCH, "amd64")),
+            (keys::OS, of_type(keys::OS, "linux")),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into()
+    }
+
+    /// What an instance has, and what pods can use of it.
+    pub(super) fn amounts(instance: &Instance) -> (Resources, Resources) {
+        (instance.capacity.clone(), instance.allocatable.clone())
+    }
+}
+
+fn gone(claim: &str) -> Outcome {
+    Outcome::InstanceGone { claim: claim.to_owned() }
+}
+
+fn launched(instance: &Instance) -> Launched {
+    Launched {
+        claim: instance.claim.clone(),
+        provider_id: instance.provider_id.clone(),
+        instance_type: instance.offering.instance_type.clone(),
+        zone: instance.offering.zone.clone(),
+        capacity_type: instance.offering.capacity_type,
+        price: instance.price,
+        capacity: instance.capacity.clone(),
+        allocatable: instance.allocatable.clone(),
+    }
+}

@@ -1,0 +1,197 @@
+//! The way between the world and the controller: how long news and orders take, and what the
+//! weather does to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whittle_model::{Action, Duration, Event, PodKey, Timestamp};
+
+use super::{Happening, Reality};
+use crate::random::Seed;
+use crate::weather::Weather;
+
+/// News reach the controller at the next tick of this length: a watch delivers in small bunches.
+const TICK: Duration = Duration(100);
+
+/// How long a call to the API server or to EC2 takes to arrive.
+pub(super) const CALL: Duration = Duration(20);
+
+/// The weather and what it has done so far.
+#[derive(Debug)]
+pub(super) struct Faults {
+    seed: Seed,
+    weather: Weather,
+    rolls: BTreeMap<&'static str, u64>,
+    /// No news of a kind arrive before this time.
+    not_before: BTreeMap<&'static str, Timestamp>,
+    /// No order about an object arrives before this time.
+    orders: BTreeMap<String, Timestamp>,
+    /// Kinds whose watch is broken, with the objects that went meanwhile.
+    broken: BTreeMap<&'static str, BTreeSet<String>>,
+    life: u32,
+}
+
+impl Faults {
+    pub(super) fn new(seed: Seed, weather: Weather) -> Self {
+        let (rolls, not_before) = (BTreeMap::new(), BTreeMap::new());
+        Self { seed, weather, rolls, not_before, orders: BTreeMap::new(), broken: BTreeMap::new(), life: 0 }
+    }
+
+    /// When the controller crashes by itself.
+    pub(super) fn crashes(&self) -> Vec<Timestamp> {
+        let seconds = self.weather.lasting.as_seconds();
+        (0..u64::from(self.weather.crashes)).map(|n| Timestamp(self.seed.of("crashes").nth(n).between(0, seconds * 1000))).collect()
+    }
+
+    /// The next throw of this purpose.
+    fn throw(&mut self, purpose: &'static str) -> Seed {
+        let count = self.rolls.entry(purpose).or_default();
+        *count += 1;
+        self.seed.of(purpose).nth(*count)
+    }
+
+    /// Whether a fault strikes now.
+    fn strikes(&mut self, purpose: &'static str, percent: u8, now: Timestamp) -> bool {
+        percent > 0 && now.0 < self.weather.lasting.0 && self.throw(purpose).percent(percent)
+    }
+
+    fn up_to(&mut self, purpose: &'static str, most: Duration) -> Duration {
+        Duration(self.throw(purpose).between(0, most.0))
+    }
+
+    /// Whether a launch is refused by the weather: `throttled` or `sold out`.
+    pub(super) fn launch(&mut self, now: Timestamp) -> Option<&'static str> {
+        if self.strikes("throttled", self.weather.throttled, now) {
+            return Some("throttled");
+        }
+        self.strikes("no capacity", self.weather.no_capacity, now).then_some("sold out")
+    }
+}
+
+/// The kind of an event's object and its name; answers have a kind of their own.
+fn about(event: &Event) -> (&'static str, String) {
+    match event {
+        Event::Pod(pod) => ("pods", pod.key.to_string()),
+        Event::PodGone(key) => ("pods", key.to_string()),
+        Event::Node(node) => ("nodes", node.name.clone()),
+        Event::NodeGone(name) => ("nodes", name.clone()),
+        Event::Claim(claim) => ("claims", claim.name.clone()),
+        Event::ClaimGone(name) => ("claims", name.clone()),
+        Event::Outcome(_) => ("answers", String::new()),
+        Event::NodePool(_)
+        | Event::NodePoolGone(_)
+        | Event::NodeClass(_)
+        | Event::NodeClassGone(_)
+        | Event::DaemonSet(_)
+        | Event::DaemonSetGone(_)
+        | Event::Catalog(_)
+        | Event::Price(..)
+        | Event::Settings(_)
+        | Event::Synced => ("settings", String::new()),
+    }
+}
+
+/// The object an order is about, and whether the engine gives it again when nothing comes of it.
+fn aim(action: &Action) -> (String, bool) {
+    match action {
+        Action::CreateClaim(claim) => (claim.name.clone(), true),
+        Action::UpdateClaim { claim, .. } => (claim.clone(), false),
+        Action::Launch { claim }
+        | Action::DeleteClaim { claim, .. }
+        | Action::Terminate { claim }
+        | Action::ReleaseClaim { claim } => (claim.clone(), true),
+        Action::RegisterNode { node, .. }
+        | Action::InitializeNode { node }
+        | Action::CordonNode { node }
+        | Action::ReleaseNode { node } => (node.clone(), true),
+        Action::Nominate { pod, .. } | Action::Evict { pod } => (pod.to_string(), true),
+    }
+}
+
+impl Reality {
+    /// Has the controller hear of something.
+    pub(super) fn tell(&mut self, event: Event) {
+        let (kind, name) = about(&event);
+        if let Some(gone) = self.faults.broken.get_mut(kind) {
+            if matches!(event, Event::PodGone(_) | Event::NodeGone(_) | Event::ClaimGone(_)) {
+                gone.insert(name);
+            } else {
+                gone.remove(&name);
+            }
+            return;
+        }
+        let weather = self.faults.weather;
+        if kind == "answers" && self.faults.strikes("lost answers", weather.lost_answers, self.now) {
+            return;
+        }
+        let mut delay = CALL;
+        if self.faults.strikes("late events", weather.late_events, self.now) {
+            delay = self.faults.up_to("late events by", Duration::seconds(20));
+        }
+        let not_before = self.faults.not_before.entry(kind).or_default();
+        let tick = TICK.0;
+        let at = Timestamp((self.now.plus(delay).0 + tick - 1).div_euclid(tick) * tick).max(*not_before);
+        *not_before = at;
+        let life = self.faults.life;
+        if self.faults.strikes("doubled events", weather.doubled_events, self.now) {
+            self.queue.put(at, Happening::Tell { event: Box::new(event.clone()), life });
+        }
+        self.queue.put(at, Happening::Tell { event: Box::new(event), life });
+        let breakable = matches!(kind, "pods" | "nodes" | "claims");
+        if breakable && self.faults.strikes("broken watches", weather.broken_watches, self.now) {
+            self.faults.broken.insert(kind, BTreeSet::new());
+            let span = self.faults.up_to("broken watches for", Duration::seconds(30));
+            self.later(span, Happening::Reread(kind));
+        }
+    }
+
+    /// A broken watch is mended: what is there is told, and what is not there any more.
+    pub(super) fn reread(&mut self, kind: &'static str) {
+        let gone = self.faults.broken.remove(kind).unwrap_or_default();
+        let lists = self.lists();
+        for event in lists.into_iter().filter(|event| about(event).0 == kind) {
+            self.tell(event);
+        }
+        for name in gone {
+            let event = match kind {
+                "pods" => name.split_once('/').map(|(namespace, name)| Event::PodGone(PodKey::new(namespace, name))),
+                "nodes" => Some(Event::NodeGone(name)),
+                _ => Some(Event::ClaimGone(name)),
+            };
+            if let Some(event) = event {
+                self.tell(event);
+            }
+        }
+    }
+
+    /// Sends an order of the engine on its way.
+    pub(crate) fn order(&mut self, action: Action) {
+        let weather = self.faults.weather;
+        let (object, again) = aim(&action);
+        if again && self.faults.strikes("lost orders", weather.lost_orders, self.now) {
+            return;
+        }
+        let mut delay = CALL;
+        if self.faults.strikes("late orders", weather.late_orders, self.now) {
+            delay = self.faults.up_to("late orders by", Duration::seconds(20));
+        }
+        let not_before = self.faults.orders.entry(object).or_default();
+        let at = self.now.plus(delay).max(*not_before);
+        *not_before = at;
+        if self.faults.strikes("doubled orders", weather.doubled_orders, self.now) {
+            self.queue.put(at, Happening::Order(Box::new(action.clone())));
+        }
+        self.queue.put(at, Happening::Order(Box::new(action)));
+    }
+
+    /// The life of the controller that is listening.
+    pub(crate) const fn life(&self) -> u32 {
+        self.faults.life
+    }
+
+    /// The controller is gone: nobody hears what was on its way, and all watches begin anew.
+    pub(crate) fn hang_up(&mut self) {
+        self.faults.life += 1;
+        self.faults.broken.clear();
+        self.faults.not_before.clear();
+    }
+}

@@ -1,0 +1,117 @@
+//! What EC2 has for sale: prices, and what is sold out whatever anybody believes.
+
+use whittle_model::{CapacityType, Duration, Event, Micros, NodeClaim, OfferingKey, Timestamp, keys};
+
+use super::{Happening, Reality};
+
+/// Offerings that cannot be bought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SoldOut {
+    /// Of this capacity type.
+    pub(crate) capacity_type: CapacityType,
+    /// Of this type; all when `None`.
+    pub(crate) instance_type: Option<String>,
+    /// In this zone; all when `None`.
+    pub(crate) zone: Option<String>,
+    /// Until when; for ever when `None`.
+    pub(crate) until: Option<Timestamp>,
+}
+
+impl SoldOut {
+    fn covers(&self, key: &OfferingKey) -> bool {
+        self.capacity_type == key.capacity_type
+            && self.instance_type.as_ref().is_none_or(|t| *t == key.instance_type)
+            && self.zone.as_ref().is_none_or(|z| *z == key.zone)
+    }
+}
+
+impl Reality {
+    /// Takes offerings off the market.
+    pub(crate) fn sell_out(&mut self, mut what: SoldOut, lasting: Option<Duration>) {
+        what.until = lasting.map(|span| self.now.plus(span));
+        if let Some(span) = lasting {
+            self.later(span, Happening::Restock);
+        }
+        self.ec2.sold_out.push(what);
+    }
+
+    pub(super) fn restock(&mut self) {
+        let now = self.now;
+        self.ec2.sold_out.retain(|s| s.until.is_none_or(|until| until > now));
+    }
+
+    /// Whether something that is sold out will be for sale again.
+    pub(crate) fn restocks(&self) -> bool {
+        self.ec2.sold_out.iter().any(|s| s.until.is_some())
+    }
+
+    /// Whether an offering can be bought now.
+    pub(super) fn for_sale(&self, key: &OfferingKey) -> bool {
+        !self.ec2.sold_out.iter().any(|s| s.covers(key))
+    }
+
+    /// Changes a price; false when nothing is sold under this name.
+    pub(crate) fn reprice(&mut self, key: &OfferingKey, price: Micros) -> bool {
+        self.accrue();
+        let mut found = false;
+        for catalog in self.api.catalogs.values_mut() {
+            if catalog.offering(key).is_none() {
+                continue;
+            }
+            let catalog = std::sync::Arc::make_mut(catalog);
+            let Ok(at) = catalog.types.binary_search_by(|t| t.name.cmp(&key.instance_type)) else { continue };
+            for offering in &mut catalog.types[at].offerings {
+                if offering.zone == key.zone && offering.capacity_type == key.capacity_type {
+                    offering.price = price;
+                    found = true;
+                }
+            }
+        }
+        if found {
+            self.tell(Event::Price(key.clone(), price));
+        }
+        found
+    }
+
+    /// Today's price of an offering of a node class; zero when it is not known.
+    pub(crate) fn price(&self, node_class: &str, key: &OfferingKey) -> Micros {
+        self.api.catalogs.get(node_class).and_then(|c| c.offering(key)).map_or(Micros(0), |o| o.price)
+    }
+
+    /// What a claim allows, cheapest first.
+    pub(super) fn allowed(&self, claim: &NodeClaim) -> Vec<(Micros, OfferingKey)> {
+        let Some(catalog) = self.api.catalogs.get(&claim.node_class) else { return Vec::new() };
+        let wanted = |key: &str, value: &str| claim.requirements.get(key).is_none_or(|r| r.allows(value));
+        let mut all = Vec::new();
+        for instance_type in &catalog.types {
+            let named = wanted(keys::INSTANCE_TYPE, &instance_type.name) && wanted(keys::REGION, &catalog.region);
+            let suits = named
+                && claim.requests.fit_in(&instance_type.allocatable)
+                && claim.requirements.iter().all(|want| match (instance_type.labels.get(want.key()), want.key()) {
+                    (_, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::INSTANCE_TYPE | keys::REGION) => true,
+                    (Some(value), _) => want.allows(value),
+                    (None, key) => match instance_type.requirements.get(key) {
+                        Some(have) => have.intersects(want) || (have.admits_absence() && want.admits_absence()),
+                        // What the type does not define, the node gets from the claim's labels.
+                        None => want.admits_absence() || !keys::well_known(key) || key == keys::NODE_POOL,
+                    },
+                });
+            if !suits {
+                continue;
+            }
+            for offering in instance_type.offerings.iter().filter(|o| o.available) {
+                let zone_id = offering.zone_id.is_empty() || wanted(keys::ZONE_ID, &offering.zone_id);
+                if zone_id && wanted(keys::ZONE, &offering.zone) && wanted(keys::CAPACITY_TYPE, offering.capacity_type.name()) {
+                    let key = OfferingKey {
+                        instance_type: instance_type.name.clone(),
+                        zone: offering.zone.clone(),
+                        capacity_type: offering.capacity_type,
+                    };
+                    all.push((offering.price, key));
+                }
+            }
+        }
+        all.sort_by(|a, b| (a.0, a.1.capacity_type, &a.1).cmp(&(b.0, b.1.capacity_type, &b.1)));
+        all
+    }
+}

@@ -1,0 +1,80 @@
+//! What the engine's orders do to the world.
+
+use whittle_model::{Action, Effect, Event, Node, NodeClaim, Taint, keys};
+
+use super::Reality;
+
+impl Reality {
+    /// Carries out an order that has arrived. "Already so" is success.
+    pub(super) fn carry(&mut self, action: &Action) {
+        match action {
+            Action::CreateClaim(claim) => self.create_claim(claim),
+            Action::Launch { claim } => self.launch(claim),
+            Action::UpdateClaim { claim, labels, status } => self.change_claim(claim, |c| {
+                c.labels.clone_from(labels);
+                c.status = (**status).clone();
+            }),
+            Action::RegisterNode { node, claim, labels, taints } => {
+                let annotations = self.api.claims.get(claim).map(|c| c.annotations.clone()).unwrap_or_default();
+                self.change_node(node, |node| register(node, labels, &annotations, taints));
+            }
+            Action::InitializeNode { node } => self.change_node(node, |node| {
+                node.labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
+            }),
+            Action::Nominate { pod, node } => self.nominate(pod, node),
+            Action::DeleteClaim { claim, .. } => self.delete_claim(claim),
+            Action::CordonNode { node } => self.change_node(node, |node| {
+                if !node.taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
+                    node.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", Effect::NoSchedule));
+                }
+            }),
+            Action::Evict { pod } => self.delete_pod(pod),
+            Action::Terminate { claim } => self.terminate(claim),
+            Action::ReleaseNode { node } => self.drop_node(node),
+            Action::ReleaseClaim { claim } => self.drop_claim(claim),
+        }
+    }
+
+    fn create_claim(&mut self, claim: &NodeClaim) {
+        // A claim that is gone again must not come back by an order that comes late or twice.
+        if self.api.claims.contains_key(&claim.name) || self.ec2.of_claim(&claim.name).is_some() {
+            return;
+        }
+        self.api.claims.insert(claim.name.clone(), claim.clone());
+        self.tell(Event::Claim(Box::new(claim.clone())));
+    }
+
+    fn change_claim(&mut self, name: &str, change: impl FnOnce(&mut NodeClaim)) {
+        if let Some(claim) = self.api.claims.get_mut(name) {
+            change(claim);
+            let event = Event::Claim(Box::new(claim.clone()));
+            self.tell(event);
+        }
+    }
+
+    pub(super) fn delete_claim(&mut self, name: &str) {
+        if self.api.claims.contains_key(name) {
+            self.change_claim(name, |claim| claim.deleting = true);
+        } else {
+            self.tell(Event::ClaimGone(name.to_owned()));
+        }
+    }
+
+    fn drop_claim(&mut self, name: &str) {
+        self.api.claims.remove(name);
+        self.tell(Event::ClaimGone(name.to_owned()));
+    }
+}
+
+/// Labels, annotations and taints of a claim come to its node. The taints of the node's own
+/// life stay as they are: the order was given on an older sight of them.
+fn register(node: &mut Node, labels: &whittle_model::Labels, annotations: &whittle_model::Labels, taints: &[Taint]) {
+    if node.labels.contains_key(keys::REGISTERED) {
+        return;
+    }
+    let own: Vec<Taint> = node.taints.iter().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
+    let given = taints.iter().filter(|t| !keys::ephemeral_taint(&t.key) && !own.contains(t)).cloned();
+    node.taints = own.iter().cloned().chain(given).collect();
+    node.labels.extend(labels.iter().map(|(k, v)| (k.clone(), v.clone())));
+    node.annotations.extend(annotations.iter().map(|(k, v)| (k.clone(), v.clone())));
+}

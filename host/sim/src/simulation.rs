@@ -1,0 +1,317 @@
+//! The run: time goes to whatever comes next in the world or is due in the engine, news go in,
+//! orders come out, and after every step the invariants are looked at.
+//!
+//! What must not enter: what the world does by itself (`reality`), what the engine decides.
+
+mod perform;
+
+use whittle_engine::{Engine, Timer};
+use whittle_model::{Duration, Event, ListPrice, Scorer, Settings, Timestamp};
+
+use crate::history::History;
+use crate::reality::{Happening, Reality};
+use crate::scenario::{Given, Scenario};
+use crate::story::Condition;
+use crate::timeline::{Observer, TimelineEvent};
+use crate::weather::Weather;
+
+/// A crashed controller is back after so long: its lease has to run out.
+const DOWN: Duration = Duration::seconds(15);
+
+/// Why a run ended before its story.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A line asks for what cannot be done.
+    #[error("story line {number}: {text:?} cannot be done: {why}")]
+    Line {
+        /// The line's number.
+        number: usize,
+        /// Its text.
+        text: String,
+        /// Why.
+        why: String,
+    },
+    /// An `until` did not come true in time.
+    #[error("story line {number}: {text:?} was not true within {within}: {why}")]
+    Never {
+        /// The line's number.
+        number: usize,
+        /// Its text.
+        text: String,
+        /// How long was waited.
+        within: Duration,
+        /// What stood against it.
+        why: String,
+    },
+    /// Something happened that must never happen; a bug.
+    #[error("at {at} a safety rule was broken: {what}")]
+    Unsafe {
+        /// Time of the story.
+        at: Duration,
+        /// What.
+        what: String,
+    },
+}
+
+/// A text the story expects that the timeline had not shown when the line was reached. The rest of
+/// the output may still show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expectation {
+    /// The line's number.
+    pub number: usize,
+    /// The text.
+    pub text: String,
+}
+
+/// How a story ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ending {
+    /// Expectations that the timeline has not met.
+    pub unmet: Vec<Expectation>,
+}
+
+/// A world, an engine, and the way between them.
+pub struct Simulation {
+    pub(crate) engine: Engine,
+    pub(crate) reality: Reality,
+    pub(crate) scorer: Box<dyn Scorer>,
+    pub(crate) history: History,
+    pub(crate) given: Given,
+    pub(crate) weather: Weather,
+    pub(crate) seed: u64,
+    settings: Settings,
+    /// Whether the controller is down.
+    down: bool,
+    wake: Option<Timestamp>,
+    /// Lines of the timeline, for expectations.
+    lines: Vec<String>,
+}
+
+impl Simulation {
+    /// A world with a controller that has just started.
+    #[must_use]
+    pub fn new(scenario: Scenario, settings: Settings, seed: u64, weather: Weather) -> Self {
+        let mut reality = Reality::new(seed, settings.clone(), weather);
+        reality.apply(scenario.objects);
+        let mut simulation = Self {
+            engine: Engine::new(),
+            reality,
+            scorer: Box::new(ListPrice),
+            history: History::default(),
+            given: scenario.given,
+            weather,
+            seed,
+            settings,
+            down: false,
+            wake: None,
+            lines: Vec::new(),
+        };
+        simulation.start();
+        simulation
+    }
+
+    /// The same with another judge of prices and moves.
+    #[must_use]
+    pub fn with_scorer(mut self, scorer: Box<dyn Scorer>) -> Self {
+        self.scorer = scorer;
+        self
+    }
+
+    /// Time of the story.
+    #[must_use]
+    pub const fn now(&self) -> Timestamp {
+        self.reality.now
+    }
+
+    /// The engine as it stands.
+    #[must_use]
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Goes on to the next thing that happens, not beyond `limit`; false when nothing does until
+    /// then.
+    ///
+    /// # Errors
+    /// When a safety rule is broken.
+    pub fn step(&mut self, limit: Timestamp, observer: &mut dyn Observer) -> Result<bool, RunError> {
+        let wake = self.wake.filter(|_| !self.down);
+        let next = [self.reality.queue.next(), wake].into_iter().flatten().min();
+        let Some(at) = next.filter(|at| *at <= limit) else {
+            self.reality.now = self.reality.now.max(limit);
+            return Ok(false);
+        };
+        self.reality.now = self.reality.now.max(at);
+        let mut heard = wake.is_some_and(|wake| wake <= at);
+        while let Some(happening) = self.reality.queue.due(at) {
+            heard |= self.happen(happening, observer);
+        }
+        self.flush(observer);
+        if heard && !self.down {
+            self.poll(observer);
+        }
+        self.check()?;
+        Ok(true)
+    }
+
+    /// Lets something happen; true when the engine heard of it.
+    fn happen(&mut self, happening: Happening, observer: &mut dyn Observer) -> bool {
+        match happening {
+            Happening::Tell { event, life } => {
+                let heard = !self.down && life == self.reality.life();
+                if heard {
+                    self.engine.handle(&event, self.reality.now);
+                }
+                return heard;
+            }
+            Happening::Crash => self.crash(),
+            Happening::Restart => {
+                self.reality.notes.push(TimelineEvent::Restarted {});
+                self.down = false;
+                self.start();
+                return true;
+            }
+            Happening::Order(_)
+            | Happening::Cycle
+            | Happening::Start(_)
+            | Happening::Finish(_)
+            | Happening::Vanish(..)
+            | Happening::Join(_)
+            | Happening::Ready(_)
+            | Happening::Untaint(_)
+            | Happening::Ended(_)
+            | Happening::Reclaim(_)
+            | Happening::Restock
+            | Happening::Reread(_) => self.reality.happen(happening),
+        }
+        self.flush(observer);
+        false
+    }
+
+    /// The controller stops at once; its orders that are on their way arrive.
+    pub(crate) fn crash(&mut self) {
+        if self.down {
+            return;
+        }
+        self.down = true;
+        self.engine = Engine::new();
+        self.wake = None;
+        self.reality.hang_up();
+        self.reality.notes.push(TimelineEvent::Crashed {});
+        let back = self.reality.now.plus(DOWN);
+        self.reality.queue.put(back, Happening::Restart);
+    }
+
+    /// A controller that knows nothing reads everything.
+    fn start(&mut self) {
+        self.reality.hang_up();
+        let now = self.reality.now;
+        self.engine.handle(&Event::Settings(self.settings.clone()), now);
+        for event in self.reality.lists() {
+            self.engine.handle(&event, now);
+        }
+        self.engine.handle(&Event::Synced, now);
+        self.wake = Some(now);
+    }
+
+    fn poll(&mut self, observer: &mut dyn Observer) {
+        let now = self.reality.now;
+        for action in self.engine.poll(now, self.scorer.as_mut()) {
+            self.reality.order(action);
+        }
+        let reports = self.engine.take_reports();
+        for report in reports {
+            let reality = &self.reality;
+            let node_of = |claim: &str| reality.node_of_claim(claim).map(|n| n.name.clone()).unwrap_or_default();
+            let said = self.history.take(report, &node_of, &|pod| reality.workload_of(pod));
+            for event in said {
+                self.say(&event, observer);
+            }
+        }
+        // An engine that asks to be polled for the past would be polled without end.
+        self.wake = self.engine.deadline(now).map(|d| d.at.max(now.plus(Duration(1))));
+    }
+
+    fn flush(&mut self, observer: &mut dyn Observer) {
+        if self.reality.notes.is_empty() {
+            return;
+        }
+        for event in std::mem::take(&mut self.reality.notes) {
+            self.say(&event, observer);
+        }
+    }
+
+    pub(crate) fn say(&mut self, event: &TimelineEvent, observer: &mut dyn Observer) {
+        self.lines.push(event.to_string());
+        observer.on(self.reality.now, event);
+    }
+
+    /// Safety: what must hold after every step.
+    fn check(&self) -> Result<(), RunError> {
+        let broken = self.reality.violations.first().cloned();
+        let objection = self.history.objections.first().map(|what| format!("the auditor objects to a plan: {what}"));
+        let doubled = || self.reality.twice().map(|claim| format!("claim {claim} has two instances"));
+        match broken.or(objection).or_else(doubled) {
+            Some(what) => Err(RunError::Unsafe { at: self.now().since(Timestamp(0)), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether `condition` holds; what stands against it when not.
+    pub(crate) fn holds(&mut self, condition: Condition) -> Result<(), String> {
+        match condition {
+            Condition::PodsRunning if self.reality.all_run() => Ok(()),
+            Condition::PodsRunning => Err(self.what_does_not_run()),
+            Condition::PodsPending(wanted) => match self.reality.pending().count() {
+                count if count == wanted => Ok(()),
+                count => Err(format!("{count} pods are pending")),
+            },
+            Condition::Nodes(wanted) => match self.reality.api.nodes.len() {
+                count if count == wanted => Ok(()),
+                count => Err(format!("there are {count} nodes")),
+            },
+            Condition::Settled => self.settled(),
+        }
+    }
+
+    fn settled(&mut self) -> Result<(), String> {
+        if self.down {
+            return Err("the controller is down".to_owned());
+        }
+        if self.reality.queue.busy() {
+            return Err("something is still under way".to_owned());
+        }
+        let now = self.now();
+        if let Some(deadline) = self.engine.deadline(now) {
+            let due = match deadline.why {
+                Timer::Batch => "pods wait for a plan",
+                Timer::Retry => "an order is given again when it shows no effect",
+                Timer::Overdue => "a claim waits for its node",
+                Timer::Empty => "an empty node may go",
+                // Offerings that are sold out for ever give no reason to wait.
+                Timer::SoldOut if self.reality.restocks() => "offerings that were sold out are asked for again",
+                Timer::SoldOut => "",
+            };
+            if !due.is_empty() {
+                return Err(format!("{due} in {}", deadline.at.since(now)));
+            }
+        }
+        let plan = self.engine.plan(now, self.scorer.as_mut());
+        if let Some(node) = plan.nodes.first() {
+            return Err(format!("the plan is not empty: it wants claim {} of nodepool {}", node.claim.name, node.claim.node_pool));
+        }
+        if let Some((on, pods)) = plan.placed.first_key_value() {
+            return Err(format!("the plan is not empty: {} pods have room on {on} and are not bound to it", pods.len()));
+        }
+        Ok(())
+    }
+
+    fn what_does_not_run(&self) -> String {
+        let mut waiting = self.reality.pending();
+        let Some(first) = waiting.next() else { return "pods are starting or not made yet".to_owned() };
+        let count = waiting.count() + 1;
+        let (reasons, nearest) = self.why_pending(first);
+        let nearest = nearest.map(|n| format!("; nearest: {n}")).unwrap_or_default();
+        format!("{count} pods are pending; {first}: {}{nearest}", reasons.join("; "))
+    }
+}

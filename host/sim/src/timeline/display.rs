@@ -1,0 +1,82 @@
+//! The timeline for people, one line an entry.
+
+use whittle_model::{Duration, PodKey};
+
+use super::TimelineEvent;
+
+impl std::fmt::Display for TimelineEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Story { text, .. } => write!(f, "> {text}"),
+            Self::Reached { condition, after_ms } => write!(f, "reached {condition} after {}", Duration(*after_ms)),
+            Self::PodsCreated { workload, pods } => write!(f, "{} created", of(workload, pods)),
+            Self::PodsPending { workload, pods } => write!(f, "{} pending", of(workload, pods)),
+            Self::PodsBound { node, pods } => write!(f, "{} bound to {node}", count(pods.len(), "pod")),
+            Self::PodsRunning { workload, pods } => write!(f, "{} running", of(workload, pods)),
+            Self::PodsSucceeded { workload, pods } => write!(f, "{} succeeded", of(workload, pods)),
+            Self::PodsGone { workload, pods } => write!(f, "{} gone", of(workload, pods)),
+            Self::Plan { pods, nodes, packer, cost, greedy, bound } => write!(
+                f,
+                "plan: {} on {}, {cost}/h by {packer}; greedy {greedy}/h, bound {bound}/h",
+                count(*pods, "pod"),
+                count(*nodes, "new node")
+            ),
+            Self::Claims { claims, node_pool, pods, types, choice, price } => write!(
+                f,
+                "{} of nodepool {node_pool} for {}{}: {}, cheapest {choice} {price}/h",
+                named("claim", claims),
+                count(*pods, "pod"),
+                if claims.len() > 1 { " each" } else { "" },
+                count(*types, "type")
+            ),
+            Self::Placed { on, pods } => write!(f, "{} fit on {on}", count(pods.len(), "pod")),
+            Self::Unplaced { workload, pods, reasons, nearest } => {
+                write!(f, "{} fit nowhere: {}", of(workload, pods), reasons.join("; "))?;
+                nearest.as_ref().map_or(Ok(()), |nearest| write!(f, "; nearest: {nearest}"))
+            }
+            Self::Launched { claims, offering, price } => write!(f, "launched {offering} {price}/h for {}", named("claim", claims)),
+            Self::LaunchFailed { claims, why } => write!(f, "launch failed for {}: {why}", named("claim", claims)),
+            Self::SoldOut { offerings, until_ms } => {
+                write!(f, "sold out, left alone until {}: ", Duration(*until_ms))?;
+                few(f, &offerings.iter().map(ToString::to_string).collect::<Vec<_>>())
+            }
+            Self::Registered { nodes } => write!(f, "registered {}", named("node", nodes)),
+            Self::Initialized { nodes } => write!(f, "initialized {}", named("node", nodes)),
+            Self::Nominated { node, pods } => write!(f, "{} nominated to {node}", count(pods.len(), "pod")),
+            Self::Kept { claim, why } => write!(f, "claim {claim} stays: {why}"),
+            Self::Removing { claim, node, reason } => write!(f, "removing {}: {reason}", node_or_claim(node, claim)),
+            Self::Removed { claim, node } => write!(f, "removed {}", node_or_claim(node, claim)),
+            Self::Interrupted { node } => write!(f, "interruption of {node}: its instance ends in two minutes"),
+            Self::InstanceLost { node, claim } => write!(f, "the instance of {} is gone", node_or_claim(node, claim)),
+            Self::Crashed {} => f.write_str("the controller crashed"),
+            Self::Restarted {} => f.write_str("the controller is back, and has read everything again"),
+            Self::Objection { what } => write!(f, "the auditor objects: {what}"),
+        }
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+fn of(workload: &str, pods: &[PodKey]) -> String {
+    format!("{} of {workload}", count(pods.len(), "pod"))
+}
+
+fn named(what: &str, names: &[String]) -> String {
+    match names {
+        [only] => format!("{what} {only}"),
+        [first, .., last] => format!("{} {first} .. {last}", count(names.len(), what)),
+        [] => format!("no {what}"),
+    }
+}
+
+fn node_or_claim(node: &str, claim: &str) -> String {
+    if node.is_empty() { format!("claim {claim}") } else { format!("node {node} (claim {claim})") }
+}
+
+/// The first three, and how many more.
+fn few(f: &mut std::fmt::Formatter<'_>, items: &[String]) -> std::fmt::Result {
+    f.write_str(&items.iter().take(3).cloned().collect::<Vec<_>>().join(", "))?;
+    if items.len() > 3 { write!(f, " and {} more", items.len() - 3) } else { Ok(()) }
+}
