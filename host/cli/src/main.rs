@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod market;
 mod out;
+mod simulate;
 mod types;
 
 use std::io::{BufWriter, Write};
@@ -43,7 +44,7 @@ fn run(command: &Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<En
     match command {
         Command::Types(args) => types::run(args, out),
         Command::Convert(args) => convert::run(args, out, err),
-        Command::Simulate(args) => input::read(&args.world).map(|i| { for r in i.remarks { let _ = writeln!(out, "{r}"); } End::Done }),
-        Command::Explain(_) => Ok(End::Done),
+        Command::Simulate(args) => simulate::run(args, out, err),
+        Command::Explain(args) => simulate::explain(args, out, err),
     }
 }

@@ -24,6 +24,30 @@ pub fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// The widest a line should be.
+pub const WIDTH: usize = 120;
+
+/// `text` in lines of at most [`WIDTH`], broken at blanks; the first is indented by `first`, the
+/// others by `rest`.
+#[must_use]
+pub fn wrapped(text: &str, first: usize, rest: usize) -> Vec<String> {
+    let mut lines = vec![" ".repeat(first)];
+    let mut begun = false;
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line, and lines are only added");
+        if begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(format!("{}{word}", " ".repeat(rest)));
+        } else {
+            if begun {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        begun = true;
+    }
+    lines
+}
+
 /// The side a column leans on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -133,6 +157,13 @@ mod tests {
         assert_eq!([bytes(512 << 20), bytes((1 << 30) + (1 << 29)), bytes(100)], ["512Mi", "1.5Gi", "100"]);
         assert_eq!([count(1, "pod"), count(3, "pod")], ["1 pod", "3 pods"]);
         assert_eq!(price(Micros(85_000), true), "~$0.0850");
+    }
+
+    #[test]
+    fn long_lines_break_at_blanks() {
+        let text = format!("{} {} c", "a".repeat(70), "b".repeat(60));
+        assert_eq!(wrapped(&text, 2, 4), [format!("  {}", "a".repeat(70)), format!("    {} c", "b".repeat(60))]);
+        assert_eq!(wrapped("a  b", 0, 0), ["a  b"]);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{Action, ClaimStatus, Duration, LaunchFailure, Launched, NodeClaim, OfferingKey, Timestamp, keys};
+use whittle_model::{
+    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Timestamp, keys,
+};
 
 use crate::ledger::{Ledger, Order};
 use crate::report::{ClaimStep, Step};
@@ -121,6 +123,9 @@ fn extended(name: &str) -> bool {
 
 /// Orders the removal of a claim that failed: there is no way back.
 pub(crate) fn condemn(round: &mut Round<'_>, claim: &str, reason: &str) {
+    if !round.world.claims.contains_key(claim) {
+        return; // a late answer
+    }
     round.ledger.condemned.insert(claim.to_owned(), reason.to_owned());
     delete(round, claim, reason);
 }
@@ -152,8 +157,8 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     }
     let catalog = world.catalogs.get(&claim.node_class);
     if let Some(instance_type) = catalog.and_then(|c| c.get(&launched.instance_type)) {
-        for (key, value) in &instance_type.labels {
-            claim.labels.entry(key.clone()).or_insert_with(|| value.clone());
+        for (key, value) in labels_of(instance_type, claim, launched) {
+            claim.labels.entry(key).or_insert(value);
         }
     }
     for (key, value) in [
@@ -178,6 +183,25 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     Some(Action::UpdateClaim { claim: launched.claim.clone(), labels: claim.labels.clone(), status: Box::new(claim.status.clone()) })
 }
 
+/// The labels that an instance brings: those of its type, the one it has of several that its type
+/// may have, and the id of its zone.
+fn labels_of(instance_type: &InstanceType, claim: &NodeClaim, launched: &Launched) -> Labels {
+    let mut labels = instance_type.labels.clone();
+    for may in instance_type.requirements.iter() {
+        let left = claim.requirements.get(may.key()).map_or_else(|| may.clone(), |asked| may.intersect(asked));
+        // EC2 gives what it calls default to those who do not insist on something else.
+        let value = left.values().get("default").or_else(|| left.values().first()).filter(|v| left.allows(v));
+        if let Some(value) = value {
+            labels.entry(may.key().to_owned()).or_insert_with(|| value.clone());
+        }
+    }
+    let bought = instance_type.offerings.iter().find(|o| o.zone == launched.zone && !o.zone_id.is_empty());
+    if let Some(offering) = bought {
+        labels.insert(keys::ZONE_ID.to_owned(), offering.zone_id.clone());
+    }
+    labels
+}
+
 /// The step that reports a launch.
 pub(crate) fn launched_step(launched: &Launched) -> Step {
     let offering =
@@ -188,7 +212,9 @@ pub(crate) fn launched_step(launched: &Launched) -> Step {
 /// Nothing could be bought for a claim. Sold-out offerings are remembered and the claim goes; its
 /// pods are planned for again. Anything else is tried again until the launch is overdue.
 pub(crate) fn launch_failed(round: &mut Round<'_>, claim: &str, failure: &LaunchFailure) {
-    round.ledger.launch_failed(claim, round.now);
+    if round.world.claims.contains_key(claim) {
+        round.ledger.launch_failed(claim, round.now);
+    }
     let message = match failure {
         LaunchFailure::InsufficientCapacity(offerings) => {
             let until = round.now.plus(SOLD_OUT_FOR);

@@ -4,6 +4,7 @@
 mod common;
 
 use common::NOW;
+use common::door::{Door, Launching};
 use common::random::{Cluster, Dice};
 use whittle_engine::report::Step;
 use whittle_engine::{Engine, Plan};
@@ -24,7 +25,8 @@ fn in_flight(cluster: &Cluster, seed: u64) -> Engine {
     let again = engine.plan(NOW, &mut ListPrice);
     assert!(again.nodes.is_empty(), "seed {seed}: a second plan buys {} nodes for {:?}", again.nodes.len(), again.nodes[0].pods);
     check(&engine, &again, seed, "second");
-    let mut door = common::door::Door::new(engine);
+    let mut door = Door::new(engine);
+    door.now = NOW;
     for node in plan.nodes {
         door.claims.insert(node.claim.name.clone(), node.claim.clone());
         if dice.one_in(2) {
@@ -33,7 +35,25 @@ fn in_flight(cluster: &Cluster, seed: u64) -> Engine {
             door.engine.handle(&event, NOW);
         }
     }
+    kept(&door.engine, seed, "once they are launched");
+    for claim in door.claims.values_mut() {
+        claim.status = door.engine.world().claim(&claim.name).unwrap().status.clone();
+    }
+    door.join();
+    kept(&door.engine, seed, "once they have joined");
+    if dice.one_in(2) {
+        door.launching = Launching::Silent;
+        door.settle();
+        kept(&door.engine, seed, "once they are registered");
+    }
     door.engine
+}
+
+/// Pods wait for what was bought for them: nothing more is.
+fn kept(engine: &Engine, seed: u64, when: &str) {
+    let plan = engine.plan(NOW, &mut ListPrice);
+    check(engine, &plan, seed, when);
+    assert!(plan.nodes.is_empty(), "seed {seed}: nodes are not trusted {when}: bought {} for {:?}", plan.nodes[0].choice, plan.nodes[0].pods);
 }
 
 /// Has the engine order what it planned, and shows it the claims.

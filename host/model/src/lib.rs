@@ -15,6 +15,7 @@ pub mod node;
 pub mod node_class;
 pub mod node_pool;
 pub mod pod;
+pub mod policy;
 pub mod quantity;
 pub mod requirement;
 pub mod requirements;

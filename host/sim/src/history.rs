@@ -123,6 +123,10 @@ impl History {
                 }
                 TimelineEvent::Launched { claims: vec![claim], offering: Sale::from(&offering), price }
             }
+            // The offerings that were tried are told one by one.
+            ClaimStep::LaunchFailed(why) if why.starts_with("sold out:") => {
+                TimelineEvent::LaunchFailed { claims: vec![claim], why: "all it allows is sold out".to_owned() }
+            }
             ClaimStep::LaunchFailed(why) => TimelineEvent::LaunchFailed { claims: vec![claim], why },
             ClaimStep::Registered(node) => TimelineEvent::Registered { nodes: vec![node] },
             ClaimStep::Initialized(node) => TimelineEvent::Initialized { nodes: vec![node] },

@@ -53,8 +53,8 @@ pub enum RunError {
     },
 }
 
-/// A text the story expects that the timeline had not shown when the line was reached. The rest of
-/// the output may still show it.
+/// A text the story expects that the timeline has not shown. The rest of the output may still show
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// The line's number.
@@ -144,7 +144,7 @@ impl Simulation {
         self.reality.now = self.reality.now.max(at);
         let mut heard = wake.is_some_and(|wake| wake <= at);
         while let Some(happening) = self.reality.queue.due(at) {
-            heard |= self.happen(happening, observer);
+            heard |= self.happen(happening);
         }
         self.flush(observer);
         if heard && !self.down {
@@ -155,7 +155,7 @@ impl Simulation {
     }
 
     /// Lets something happen; true when the engine heard of it.
-    fn happen(&mut self, happening: Happening, observer: &mut dyn Observer) -> bool {
+    fn happen(&mut self, happening: Happening) -> bool {
         match happening {
             Happening::Tell { event, life } => {
                 let heard = !self.down && life == self.reality.life();
@@ -184,7 +184,6 @@ impl Simulation {
             | Happening::Restock
             | Happening::Reread(_) => self.reality.happen(happening),
         }
-        self.flush(observer);
         false
     }
 
@@ -289,7 +288,7 @@ impl Simulation {
                 Timer::Overdue => "a claim waits for its node",
                 Timer::Empty => "an empty node may go",
                 // Offerings that are sold out for ever give no reason to wait.
-                Timer::SoldOut if self.reality.restocks() => "offerings that were sold out are asked for again",
+                Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
                 Timer::SoldOut => "",
             };
             if !due.is_empty() {

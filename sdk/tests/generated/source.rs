@@ -35,17 +35,18 @@ fn write_table(text: &mut String, contract: &Contract, table: &Table, accessors:
         let place = contract.table.iter().position(|t| t.name == table.name).unwrap();
         let _ = write!(text, " {camel} {place}");
     }
-    text.push_str(" {\n");
-    for (number, column) in table.columns.iter().enumerate() {
-        write_column(text, contract, number, column, accessors);
+    for (open, word) in [(false, " {\n"), (true, "    } open {\n")] {
+        text.push_str(word);
+        for (number, column) in table.columns.iter().enumerate().filter(|(_, column)| column.open == open) {
+            write_column(text, contract, number, column, accessors);
+        }
     }
     text.push_str("    }\n}\n");
 }
 
 fn write_column(text: &mut String, contract: &Contract, number: usize, column: &Column, accessors: bool) {
-    let open = if column.open { "open " } else { "" };
     let _ = writeln!(text, "        /// {}", column.doc);
-    let _ = write!(text, "        {number} {open}{} {:?} {}", camel(&column.name), column.name, column.kind.name());
+    let _ = write!(text, "        {number} {} {:?} {}", camel(&column.name), column.name, column.kind.name());
     if accessors {
         let _ = write!(text, " {}", column.name.replace('-', "_"));
         if column.kind == Kind::Row {

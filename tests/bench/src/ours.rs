@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use whittle_engine::{Engine, Plan};
-use whittle_model::{Event, ListPrice, Micros, NodeClass, Settings, Timestamp};
+use whittle_model::{Duration, Event, ListPrice, Micros, NodeClass, Settings, Timestamp};
 
 use crate::{Input, binding};
 
@@ -61,7 +61,11 @@ impl Ours {
     /// The plan. This is what is timed.
     #[must_use]
     pub fn plan(&self) -> Plan {
-        self.0.plan(NOW, &mut ListPrice)
+        self.plan_at(NOW)
+    }
+
+    fn plan_at(&self, now: Timestamp) -> Plan {
+        self.0.plan(now, &mut ListPrice)
     }
 
     /// The cost of an hour of what is bought in the end: the plan's nodes, and those of further
@@ -70,20 +74,22 @@ impl Ours {
     pub fn cost_when_bound(mut self, input: &Input, settings: &Settings) -> Micros {
         let mut scheduler = binding::scheduler(settings);
         let mut waiting = input.pods.clone();
-        let mut cost = Micros(0);
+        let (mut cost, mut now) = (Micros(0), NOW);
         loop {
-            let plan = self.plan();
-            if plan.nodes.is_empty() {
-                return cost;
-            }
+            let plan = self.plan_at(now);
+            let before = waiting.len();
             cost = cost + plan.nodes.iter().map(|node| node.cost).sum();
             let nodes: Vec<_> = plan.nodes.iter().map(|node| binding::node(input, node)).collect();
             for node in &nodes {
-                self.0.handle(&Event::Node(Box::new(node.clone())), NOW);
+                self.0.handle(&Event::Node(Box::new(node.clone())), now);
             }
             waiting = binding::bind(&mut scheduler, &nodes, &plan, waiting, settings, &mut |bound| {
-                self.0.handle(&Event::Pod(Box::new(bound)), NOW);
+                self.0.handle(&Event::Pod(Box::new(bound)), now);
             });
+            if waiting.is_empty() || waiting.len() == before {
+                return cost;
+            }
+            now = now.plus(Duration::minutes(1)); // names of claims differ by the time of their plan
         }
     }
 }

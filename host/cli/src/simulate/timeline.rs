@@ -112,6 +112,12 @@ impl Timeline {
         }
     }
 
+    /// The story failed here.
+    pub fn fail(&mut self, at: Timestamp, why: &str) {
+        self.flush();
+        self.lines.push(Line { at, style: BAD, text: why.to_owned() });
+    }
+
     /// All lines, in order.
     #[must_use]
     pub fn lines(mut self) -> Vec<Line> {

@@ -21,8 +21,7 @@ pub fn show(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     if as_json {
-        writeln!(out, "{}", json(instance_type, catalog))?;
-        return Ok(());
+        return json(instance_type, catalog, out);
     }
     writeln!(out, "{}  {}", styled(HEAD, &instance_type.name), styled(FAINT, &catalog.region))?;
 

@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use whittle_cluster::yaml::closest;
 use whittle_model::resources::MEMORY;
 use whittle_model::{CapacityType, InstanceType, Offering, Operator, Quantity, Requirement, Requirements, Resources, keys};
 
@@ -187,8 +188,8 @@ fn known(key: &str) -> Result<(), Failure> {
     }
     let aws: Vec<String> = keys::AWS_WELL_KNOWN.iter().map(|name| format!("{}{name}", keys::AWS_PREFIX)).collect();
     let all = aws.iter().map(String::as_str).chain([keys::ZONE, keys::ZONE_ID, keys::ARCH, keys::OS, keys::CAPACITY_TYPE, keys::INSTANCE_TYPE]);
-    let nearest = all.max_by(|a, b| strsim::jaro_winkler(a, key).total_cmp(&strsim::jaro_winkler(b, key)));
-    Err(Failure::Usage(format!("no instance type has a label {key}; did you mean {}?", nearest.unwrap_or_default())))
+    let hint = closest(key, all).map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+    Err(Failure::Usage(format!("no instance type has a label {key}{hint}")))
 }
 
 #[cfg(test)]

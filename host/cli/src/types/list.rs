@@ -61,7 +61,7 @@ pub fn show(args: &Types, catalog: &Catalog, assumptions: &[String], out: &mut d
     }
     if args.json {
         for row in &rows {
-            writeln!(out, "{}", json(row.instance_type, catalog))?;
+            json(row.instance_type, catalog, out)?;
         }
         return Ok(());
     }
@@ -143,7 +143,8 @@ fn cells(row: &Row<'_>, catalog: &Catalog, filter: &Filter<'_>, args: &Types) ->
         format_amount(CPU, one.capacity.get(CPU)),
         bytes(listed_memory_mib(one) << 20),
         format_amount(CPU, one.allocatable.get(CPU)),
-        bytes(one.allocatable.get(MEMORY)),
+        // In MiB, so that a plan can be checked by hand.
+        format!("{}Mi", one.allocatable.get(MEMORY) >> 20),
         one.allocatable.get(PODS).to_string(),
     ];
     if args.pods_fit.is_some() {

@@ -5,10 +5,13 @@ mod detail;
 pub mod filter;
 mod list;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
+use serde::Serialize;
 use whittle_catalog::{AmiFamily, CatalogOptions, build};
-use whittle_model::Catalog;
+use whittle_cluster::yaml::closest;
+use whittle_model::{Catalog, InstanceType};
 
 use crate::args::Types;
 use crate::failure::{End, Failure};
@@ -32,16 +35,10 @@ pub fn run(args: &Types, out: &mut dyn Write) -> Result<End, Failure> {
     Ok(End::Done)
 }
 
-fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a whittle_model::InstanceType, Failure> {
+fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a InstanceType, Failure> {
     catalog.get(name).ok_or_else(|| {
-        let nearest = catalog.types.iter().map(|t| t.name.as_str()).max_by(|a, b| {
-            let likeness = |other: &str| strsim::jaro_winkler(other, name);
-            likeness(a).total_cmp(&likeness(b)).then_with(|| b.cmp(a))
-        });
-        Failure::Usage(match nearest {
-            Some(nearest) => format!("there is no instance type {name:?} in {}; did you mean {nearest}?", catalog.region),
-            None => format!("there is no instance type {name:?}: the catalogue is empty"),
-        })
+        let hint = closest(name, catalog.types.iter().map(|t| t.name.as_str())).map(|meant| format!("; did you mean {meant}?"));
+        Failure::Usage(format!("there is no instance type {name:?} in {}{}", catalog.region, hint.unwrap_or_default()))
     })
 }
 
@@ -50,31 +47,47 @@ fn borrowed(catalog: &Catalog) -> bool {
     catalog.price_region != catalog.region
 }
 
-/// A type as one JSON object.
-fn json(instance_type: &whittle_model::InstanceType, catalog: &Catalog) -> serde_json::Value {
-    let amounts = |all: &whittle_model::Resources| -> serde_json::Map<String, serde_json::Value> {
-        all.iter().map(|(name, amount)| (name.to_owned(), amount.into())).collect()
+/// A type as one JSON object. Amounts are cores in thousandths, bytes, or a count.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Json<'a> {
+    name: &'a str,
+    region: &'a str,
+    price_region: &'a str,
+    labels: &'a whittle_model::Labels,
+    capacity: BTreeMap<&'a str, i64>,
+    allocatable: BTreeMap<&'a str, i64>,
+    offerings: Vec<JsonOffering<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonOffering<'a> {
+    zone: &'a str,
+    zone_id: &'a str,
+    capacity_type: &'static str,
+    price_micros: i64,
+    available: bool,
+}
+
+/// Writes a type as one JSON line.
+fn json(instance_type: &InstanceType, catalog: &Catalog, out: &mut dyn Write) -> Result<(), Failure> {
+    let offerings = instance_type.offerings.iter().map(|offering| JsonOffering {
+        zone: &offering.zone,
+        zone_id: &offering.zone_id,
+        capacity_type: offering.capacity_type.name(),
+        price_micros: offering.price.0,
+        available: offering.available,
+    });
+    let line = Json {
+        name: &instance_type.name,
+        region: &catalog.region,
+        price_region: &catalog.price_region,
+        labels: &instance_type.labels,
+        capacity: instance_type.capacity.iter().collect(),
+        allocatable: instance_type.allocatable.iter().collect(),
+        offerings: offerings.collect(),
     };
-    let offerings: Vec<serde_json::Value> = instance_type
-        .offerings
-        .iter()
-        .map(|offering| {
-            serde_json::json!({
-                "zone": offering.zone,
-                "zoneId": offering.zone_id,
-                "capacityType": offering.capacity_type.name(),
-                "priceMicros": offering.price.0,
-                "available": offering.available,
-            })
-        })
-        .collect();
-    serde_json::json!({
-        "name": instance_type.name,
-        "region": catalog.region,
-        "priceRegion": catalog.price_region,
-        "labels": instance_type.labels,
-        "capacity": amounts(&instance_type.capacity),
-        "allocatable": amounts(&instance_type.allocatable),
-        "offerings": offerings,
-    })
+    serde_json::to_writer(&mut *out, &line).map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
 }

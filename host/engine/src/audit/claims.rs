@@ -89,8 +89,8 @@ fn offering(world: &World, node: &PlannedNode, facts: &[&Facts<'_>], now: Timest
         let why = match (known, of_type) {
             (None, _) => "which does not exist",
             (Some(_), None) => "a type it does not name",
-            (Some(o), Some(f)) if !f.open.contains(&o) => "which its requirements refuse",
             (Some(o), Some(_)) if !for_sale(world, &key.instance_type, o, now) => "which is not for sale",
+            (Some(o), Some(f)) if !f.open.contains(&o) => "which its requirements refuse",
             (Some(_), Some(_)) => continue,
         };
         found.object("offering", format!("claim {name} counts on {key}, {why}"));

@@ -31,7 +31,7 @@ pub(super) fn check<'w>(world: &'w World, plan: &Plan, loads: &Loads, kinds: &mu
 fn on_node(world: &World, node: &Node, load: &[Group], found: &mut Findings) {
     let place = format!("node {}", node.name);
     let claim = world.claims.values().find(|c| !node.provider_id.is_empty() && c.status.provider_id == node.provider_id);
-    if node.deleting || node.cordoned || claim.is_some_and(|c| c.deleting) {
+    if node.deleting || node.cordoned || claim.is_some_and(|c| leaves(world, c)) {
         found.object("taints", format!("{place} is cordoned or going"));
     }
     if claim.is_none() && node.labels.contains_key(keys::NODE_POOL) {
@@ -39,6 +39,11 @@ fn on_node(world: &World, node: &Node, load: &[Group], found: &mut Findings) {
     }
     let present = present(world, &node.name);
     stands(world, &place, &stand(node, claim), load, &present, &daemons_on(world, &present), found);
+}
+
+/// Whether a claim goes, or was told to.
+fn leaves(world: &World, claim: &NodeClaim) -> bool {
+    claim.deleting || world.leaving.contains(&claim.name)
 }
 
 /// Until a node has registered, its claim knows better what it will be.
@@ -58,7 +63,7 @@ fn stand<'w>(node: &'w Node, claim: Option<&'w NodeClaim>) -> Stand<'w> {
 
 fn on_claim<'w>(world: &'w World, claim: &'w NodeClaim, load: &[Group], kinds: &mut Kinds<'w>, found: &mut Findings) {
     let place = format!("claim {}", claim.name);
-    if claim.deleting {
+    if leaves(world, claim) {
         found.object("taints", format!("{place} is going"));
     }
     let taints: Vec<&Taint> = claim.taints.iter().collect();

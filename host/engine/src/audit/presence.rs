@@ -109,7 +109,7 @@ pub(super) fn narrower(have: &Requirement, wanted: &Requirement) -> bool {
 #[derive(Debug)]
 pub(super) struct Facts<'w> {
     pub(super) instance_type: &'w InstanceType,
-    /// Offerings that the claim's requirements leave, for sale or not.
+    /// Offerings that the claim's requirements leave, those that are sold out today among them.
     pub(super) open: Vec<&'w Offering>,
     /// The best price among those for sale; `None` when none is.
     pub(super) cheapest: Option<&'w Offering>,
@@ -184,7 +184,7 @@ impl<'w> Kinds<'w> {
 
 fn facts_of<'w>(world: &'w World, claim: &NodeClaim, instance_type: &'w InstanceType, now: Timestamp) -> Facts<'w> {
     let outcome = |offering| Outcome { claim, instance_type, offering };
-    let open: Vec<&'w Offering> = instance_type.offerings.iter().filter(|o| outcome(o).keeps_within_requirements()).collect();
+    let open: Vec<&'w Offering> = instance_type.offerings.iter().filter(|o| o.available && outcome(o).keeps_within_requirements()).collect();
     let mut daemons = Resources::default();
     for offering in &open {
         let mut wanted = Resources::default();

@@ -31,7 +31,8 @@ pub(super) fn pack(filler: &mut Filler<'_>, left: &[u32], values: &[f64], rules:
     work.spend(left.len() as u64 / 2);
     let mut order: Vec<u32> = (0..part::index(left.len())).filter(|&c| left[c as usize] > 0).collect();
     order.sort_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]).then(a.cmp(&b)));
-    let mut tried: Vec<(f64, usize)> = (0..part.kinds.len()).map(|k| (0.0, k)).collect();
+    // Kinds not tried yet come before the others, the most promising first.
+    let mut tried: Vec<(f64, usize)> = filler.guide().promise.iter().map(|promise| -promise).zip(0..).collect();
     let mut out = Vec::new();
     let total: f64 = order.iter().map(|&c| f64::from(left[c as usize]) * values[c as usize]).sum();
     let mut packed = 0.0;

@@ -73,6 +73,11 @@ impl<'a> Filler<'a> {
         self.part
     }
 
+    /// The prices that guide the packing.
+    pub fn guide(&self) -> &'a Guide {
+        self.guide
+    }
+
     /// Starts an empty bin of kind `kind`.
     pub fn start(&mut self, kind: usize) {
         self.kind = kind;

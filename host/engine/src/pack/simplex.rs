@@ -370,6 +370,44 @@ mod tests {
         assert!((lp.objective() - 3.0).abs() < 1e-9);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn ends_with_a_feasible_solution_and_duals_of_the_same_value(
+            rhs in proptest::collection::vec(0u8..5, 1..12),
+            columns in proptest::collection::vec((1u8..9, proptest::collection::vec(0u8..4, 12)), 1..40),
+        ) {
+            let mut lp = Simplex::new(rhs.iter().map(|b| f64::from(*b)).collect());
+            let mut dense: Vec<(f64, Vec<f64>)> = Vec::new();
+            for (cost, column) in &columns {
+                dense.push((f64::from(*cost), column[..rhs.len()].iter().map(|a| f64::from(*a)).collect()));
+            }
+            // Half of the columns come later, when the first half is solved already.
+            let half = dense.len() / 2;
+            let mut solved = false;
+            for (at, (cost, column)) in dense.iter().enumerate() {
+                let entries: Vec<(u32, f64)> = (0u32..).zip(column.iter().copied()).filter(|(_, a)| *a > 0.0).collect();
+                lp.add(*cost, &entries);
+                if at == half || at + 1 == dense.len() {
+                    solved = lp.solve(2000);
+                }
+            }
+            let coverable = (0..rhs.len()).all(|i| rhs[i] == 0 || dense.iter().any(|(_, column)| column[i] > 0.0));
+            proptest::prop_assert_eq!(solved, coverable);
+            if solved {
+                let (x, y) = (lp.solution(), lp.duals());
+                for (i, b) in rhs.iter().enumerate() {
+                    let covered: f64 = x.iter().map(|(j, v)| dense[*j].1[i] * v).sum();
+                    proptest::prop_assert!(covered >= f64::from(*b) - 1e-6);
+                }
+                for (cost, column) in &dense {
+                    proptest::prop_assert!(column.iter().zip(&y).map(|(a, y)| a * y).sum::<f64>() <= cost + 1e-6);
+                }
+                let worth: f64 = rhs.iter().zip(&y).map(|(b, y)| f64::from(*b) * y).sum();
+                proptest::prop_assert!((worth - lp.objective()).abs() < 1e-6);
+            }
+        }
+    }
+
     #[test]
     fn says_when_a_row_cannot_be_covered() {
         assert!(!program(&[1.0, 1.0], &[(1.0, &[1.0, 0.0])]).solve(100));

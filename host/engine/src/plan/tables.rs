@@ -258,7 +258,8 @@ fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dime
         both.add_all(&wanted);
         for number in 0..table.rows.len() {
             let row = &table.rows[number];
-            let sold = table.offers[row.offers.clone()].iter().any(|o| offering_allows(o.offering, &both));
+            // What is sold out now may be what is bought in a minute.
+            let sold = row.instance_type.offerings.iter().any(|o| o.available && offering_allows(o, &both));
             if sold && type_allows(row.instance_type, &both) {
                 taken.insert(number);
             }

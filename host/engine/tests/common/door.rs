@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_engine::Engine;
 use whittle_model::{
-    Action, Catalog, Duration, Event, LaunchFailure, Launched, ListPrice, Node, NodeClaim, OfferingKey, Outcome, Pod, PodKey, PodPhase,
+    Action, Catalog, Duration, Event, LaunchFailure, Launched, ListPrice, Node, NodeClaim, Offering, OfferingKey, Outcome, Pod, PodKey, PodPhase,
     Taint, Timestamp, keys,
 };
 
@@ -24,6 +24,8 @@ pub enum Launching {
 /// The cluster behind the engine.
 pub struct Door {
     pub engine: Engine,
+    /// Another engine that is told the same and has to order the same.
+    pub twin: Option<Engine>,
     pub now: Timestamp,
     pub claims: BTreeMap<String, NodeClaim>,
     pub nodes: BTreeMap<String, Node>,
@@ -42,6 +44,7 @@ impl Door {
     pub fn new(engine: Engine) -> Self {
         Self {
             engine,
+            twin: None,
             now: Timestamp(0),
             claims: BTreeMap::new(),
             nodes: BTreeMap::new(),
@@ -57,6 +60,9 @@ impl Door {
 
     pub fn tell(&mut self, event: &Event) {
         self.engine.handle(event, self.now);
+        if let Some(twin) = &mut self.twin {
+            twin.handle(event, self.now);
+        }
     }
 
     pub fn put_pod(&mut self, pod: Pod) {
@@ -74,6 +80,10 @@ impl Door {
         let mut all = Vec::new();
         loop {
             let actions = self.engine.poll(self.now, &mut ListPrice);
+            if let Some(twin) = &mut self.twin {
+                assert_eq!(twin.poll(self.now, &mut ListPrice), actions, "the twin orders the same");
+                assert_eq!(twin.deadline(self.now), self.engine.deadline(self.now), "the twin wakes at the same time");
+            }
             if actions.is_empty() {
                 return all;
             }
@@ -224,8 +234,13 @@ impl Door {
         let allows = |key: &str, value: &str| claim.requirements.get(key).is_none_or(|r| r.allows(value));
         let mut open: Vec<(i64, OfferingKey)> = Vec::new();
         for kind in self.catalog.types.iter().filter(|t| allows(keys::INSTANCE_TYPE, &t.name)) {
-            for offering in
-                kind.offerings.iter().filter(|o| allows(keys::ZONE, &o.zone) && allows(keys::CAPACITY_TYPE, o.capacity_type.name()))
+            let admitted = |o: &&Offering| {
+                o.available
+                    && allows(keys::ZONE, &o.zone)
+                    && allows(keys::ZONE_ID, &o.zone_id)
+                    && allows(keys::CAPACITY_TYPE, o.capacity_type.name())
+            };
+            for offering in kind.offerings.iter().filter(admitted)
             {
                 let key =
                     OfferingKey { instance_type: kind.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type };

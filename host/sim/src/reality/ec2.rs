@@ -34,6 +34,8 @@ pub(crate) struct Instance {
     pub(crate) node: String,
     /// Whether it was there before the story began.
     pub(crate) given: bool,
+    /// Whether it has shut down.
+    gone: bool,
     capacity: Resources,
     allocatable: Resources,
 }
@@ -98,7 +100,9 @@ impl Reality {
             }
             Err(failure) => Outcome::LaunchFailed { claim: name.to_owned(), failure },
         };
-        self.tell(Event::Outcome(Box::new(outcome)));
+        let group = claim.annotations.get(keys::LAUNCH_GROUP).unwrap_or(&claim.name);
+        let span = Duration(self.seed.of("launches").of(group).between(15, 25) * 100);
+        self.tell_after(span, Event::Outcome(Box::new(outcome)));
     }
 
     /// One request buys one capacity type, that of the cheapest offering allowed; of what is for
@@ -139,6 +143,7 @@ impl Reality {
             ended: None,
             node,
             given: false,
+            gone: false,
             capacity: instance_type.map(|t| t.capacity.clone()).unwrap_or_default(),
             allocatable: instance_type.map(|t| t.allocatable.clone()).unwrap_or_default(),
             offering,
@@ -162,6 +167,7 @@ impl Reality {
             ended: None,
             node: node.to_owned(),
             given: true,
+            gone: false,
             capacity: status.capacity.clone(),
             allocatable: status.allocatable.clone(),
             offering,
@@ -199,16 +205,20 @@ impl Reality {
         self.accrue();
         let now = self.now;
         let span = Duration::seconds(self.seed.of("ends").of(claim).between(20, 40));
-        match self.ec2.instances.iter_mut().find(|i| i.claim == claim && i.ended.is_none()) {
-            Some(instance) => {
+        match self.ec2.instances.iter_mut().find(|i| i.claim == claim && !i.gone) {
+            Some(instance) if instance.ended.is_none() => {
                 instance.ended = Some(now);
                 self.later(span, Happening::Ended(claim.to_owned()));
             }
+            Some(_) => {} // it is shutting down already
             None => self.tell(Event::Outcome(Box::new(gone(claim)))),
         }
     }
 
     pub(super) fn ended(&mut self, claim: &str) {
+        for instance in self.ec2.instances.iter_mut().filter(|i| i.claim == claim) {
+            instance.gone = true;
+        }
         self.tell(Event::Outcome(Box::new(gone(claim))));
     }
 
@@ -226,6 +236,7 @@ impl Reality {
         let now = self.now;
         let Some(instance) = self.ec2.instances.iter_mut().find(|i| i.claim == claim && i.ended.is_none()) else { return };
         instance.ended = Some(now);
+        instance.gone = true;
         let node = instance.node.clone();
         self.notes.push(TimelineEvent::InstanceLost { node: node.clone(), claim: claim.to_owned() });
         self.lose(&node);

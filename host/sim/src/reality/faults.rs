@@ -13,7 +13,7 @@ use crate::weather::Weather;
 const TICK: Duration = Duration(100);
 
 /// How long a call to the API server or to EC2 takes to arrive.
-pub(super) const CALL: Duration = Duration(20);
+const CALL: Duration = Duration(20);
 
 /// The weather and what it has done so far.
 #[derive(Debug)]
@@ -110,6 +110,11 @@ fn aim(action: &Action) -> (String, bool) {
 impl Reality {
     /// Has the controller hear of something.
     pub(super) fn tell(&mut self, event: Event) {
+        self.tell_after(CALL, event);
+    }
+
+    /// Has the controller hear of something that takes a while.
+    pub(super) fn tell_after(&mut self, span: Duration, event: Event) {
         let (kind, name) = about(&event);
         if let Some(gone) = self.faults.broken.get_mut(kind) {
             if matches!(event, Event::PodGone(_) | Event::NodeGone(_) | Event::ClaimGone(_)) {
@@ -123,9 +128,9 @@ impl Reality {
         if kind == "answers" && self.faults.strikes("lost answers", weather.lost_answers, self.now) {
             return;
         }
-        let mut delay = CALL;
+        let mut delay = span;
         if self.faults.strikes("late events", weather.late_events, self.now) {
-            delay = self.faults.up_to("late events by", Duration::seconds(20));
+            delay = Duration(span.0 + self.faults.up_to("late events by", Duration::seconds(20)).0);
         }
         let not_before = self.faults.not_before.entry(kind).or_default();
         let tick = TICK.0;

@@ -1,6 +1,7 @@
 //! What EC2 has for sale: prices, and what is sold out whatever anybody believes.
 
-use whittle_model::{CapacityType, Duration, Event, Micros, NodeClaim, OfferingKey, Timestamp, keys};
+use whittle_engine::World;
+use whittle_model::{CapacityType, Catalog, Duration, Event, Micros, NodeClaim, OfferingKey, Timestamp, keys};
 
 use super::{Happening, Reality};
 
@@ -40,9 +41,17 @@ impl Reality {
         self.ec2.sold_out.retain(|s| s.until.is_none_or(|until| until > now));
     }
 
-    /// Whether something that is sold out will be for sale again.
-    pub(crate) fn restocks(&self) -> bool {
-        self.ec2.sold_out.iter().any(|s| s.until.is_some())
+    /// Whether anything that the engine believes to be sold out can be bought, or will be.
+    pub(crate) fn restocks(&self, world: &World) -> bool {
+        let believed = |catalog: &Catalog| {
+            catalog.types.iter().any(|t| {
+                t.offerings.iter().any(|o| {
+                    let key = OfferingKey { instance_type: t.name.clone(), zone: o.zone.clone(), capacity_type: o.capacity_type };
+                    world.sold_out_until(&key).is_some() && self.for_sale(&key)
+                })
+            })
+        };
+        self.ec2.sold_out.iter().any(|s| s.until.is_some()) || self.api.catalogs.values().any(|c| believed(c))
     }
 
     /// Whether an offering can be bought now.

@@ -1,0 +1,218 @@
+//! The answer for people: assumptions, timeline, nodes, cost, and why anything is pending.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use whittle_model::{Micros, Timestamp};
+use whittle_sim::{NodeRow, Summary};
+
+use super::timeline::Line;
+use crate::args::World;
+use crate::out::{BAD, FAINT, HEAD, Side, WARN, against, clock, count, percent, price, styled, table, wrapped};
+
+/// Up to so many nodes, each has a row; more are told by type, so that the answer stays readable.
+const MOST_ROWS: usize = 12;
+
+/// Everything a person is told.
+pub struct Report<'a> {
+    /// What happened.
+    pub timeline: Vec<Line>,
+    /// When it ended.
+    pub now: Timestamp,
+    /// Where it ended.
+    pub summary: &'a Summary,
+    /// How the input was read.
+    pub remarks: &'a [String],
+    /// Whether fields were set aside that would change where pods run.
+    pub partial: bool,
+}
+
+impl Report<'_> {
+    /// The text, with styles.
+    ///
+    /// # Errors
+    /// Never in practice: it is written to memory.
+    pub fn text(&self, world: &World) -> io::Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.assumptions(&mut out, world)?;
+        self.events(&mut out)?;
+        self.nodes(&mut out, world)?;
+        self.pending(&mut out)?;
+        self.cost(&mut out)?;
+        if self.partial {
+            writeln!(out, "\n{}: fields named above would change where pods run and were set aside", styled(BAD, "PARTIAL"))?;
+        }
+        Ok(out)
+    }
+
+    fn assumptions(&self, out: &mut dyn Write, world: &World) -> io::Result<()> {
+        let assumed = &self.summary.assumptions;
+        writeln!(out, "{}", styled(HEAD, "Assumptions"))?;
+        let region = &world.market.region;
+        let tilde = if *region == assumed.price_region { "" } else { "; ~ marks prices of another region" };
+        let packing = match world.packing {
+            crate::args::PackingChoice::Cost => "",
+            crate::args::PackingChoice::Greedy => "; packing: greedy",
+        };
+        let facts = [
+            ("region", format!("{region}; prices: {}{tilde}{packing}", assumed.prices)),
+            ("spot", assumed.spot.strip_prefix("spot prices: ").unwrap_or(&assumed.spot).to_owned()),
+            ("scheduler", assumed.scheduler.clone()),
+            ("boot", assumed.boot.clone()),
+            ("weather", format!("{}; seed {}", assumed.weather, assumed.seed)),
+        ];
+        let notes = self.remarks.iter().map(|remark| ("note", remark.clone()));
+        for (name, text) in facts.into_iter().chain(notes) {
+            for line in wrapped(&format!("{name:<9}  {text}"), 2, 13) {
+                writeln!(out, "{}", styled(FAINT, &line))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn events(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "\n{}", styled(HEAD, "Timeline"))?;
+        for line in &self.timeline {
+            for (number, part) in wrapped(&line.text, 11, 13).iter().enumerate() {
+                let time = if number == 0 { clock(line.at) } else { String::new() };
+                writeln!(out, "{time:>9}{}", styled(line.style, part.get(9..).unwrap_or_default()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn nodes(&self, out: &mut dyn Write, world: &World) -> io::Result<()> {
+        let nodes = &self.summary.nodes;
+        let pending: usize = self.summary.pods.pending.iter().map(|group| group.pods.len()).sum();
+        let counts = format!("{}, {} running, {pending} pending", count(nodes.len(), "node"), count(self.summary.pods.running, "pod"));
+        writeln!(out, "\n{} after {}: {counts}", styled(HEAD, "Nodes"), clock(self.now))?;
+        if nodes.is_empty() {
+            return Ok(());
+        }
+        let borrowed = world.market.region != self.summary.assumptions.price_region;
+        if nodes.len() <= MOST_ROWS { each_node(out, nodes, borrowed) } else { by_type(out, nodes, borrowed) }
+    }
+
+    fn pending(&self, out: &mut dyn Write) -> io::Result<()> {
+        let groups = &self.summary.pods.pending;
+        if groups.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{}", styled(WARN, "Pending"))?;
+        for group in groups {
+            writeln!(out, "  {} of {}", count(group.pods.len(), "pod"), group.workload)?;
+            let nearest = group.nearest.iter().map(|nearest| format!("nearest: {nearest}"));
+            for line in group.reasons.iter().cloned().chain(nearest) {
+                for part in wrapped(&line, 4, 6) {
+                    writeln!(out, "{part}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cost(&self, out: &mut dyn Write) -> io::Result<()> {
+        let cost = &self.summary.cost;
+        let money = |micros: i64| Micros(micros).to_string();
+        writeln!(out, "\n{}", styled(HEAD, "Cost"))?;
+        let beside = |name: &str, base: i64| format!("{name} {} ({})", money(base), against(cost.hourly_micros, base));
+        if cost.greedy_micros > 0 {
+            let (greedy, bound) = (beside("greedy", cost.greedy_micros), beside("bound", cost.bound_micros));
+            writeln!(out, "  {}/h now; the same pods packed anew: {greedy}, {bound}", money(cost.hourly_micros))?;
+        } else {
+            writeln!(out, "  {}/h now", money(cost.hourly_micros))?;
+        }
+        let (launched, gone) = (self.summary.launches.len(), self.summary.disruptions.len());
+        writeln!(out, "  {} over {}: {} launched, {gone} removed", money(cost.total_micros), clock(self.now), count(launched, "node"))?;
+        if let Some(mix) = mix(&self.summary.nodes) {
+            for line in wrapped(&format!("mix: {mix}"), 2, 4) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const CPU_AND_MEMORY: [(&str, Side); 2] = [("CPU", Side::Right), ("MEMORY", Side::Right)];
+
+fn each_node(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Result<()> {
+    let mut columns = vec![
+        ("NAME", Side::Left),
+        ("NODEPOOL", Side::Left),
+        ("TYPE", Side::Left),
+        ("ZONE", Side::Left),
+        ("CAPACITY", Side::Left),
+        ("PRICE/H", Side::Right),
+        ("PODS", Side::Right),
+    ];
+    columns.extend(CPU_AND_MEMORY);
+    let row = |node: &NodeRow| {
+        let (cpu, memory) = (node.cpu_milli, node.memory_mib);
+        vec![
+            node.name.clone(),
+            or_dash(&node.nodepool),
+            or_dash(&node.offering.instance_type),
+            or_dash(&node.offering.zone),
+            or_dash(node.offering.capacity_type),
+            if node.price_micros > 0 { price(Micros(node.price_micros), borrowed) } else { "-".to_owned() },
+            node.pods.to_string(),
+            percent(cpu.requested, cpu.allocatable),
+            percent(memory.requested, memory.allocatable),
+        ]
+    };
+    table(out, &columns, &nodes.iter().map(row).collect::<Vec<_>>())
+}
+
+fn by_type(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Result<()> {
+    let mut columns = vec![
+        ("NODES", Side::Right),
+        ("NODEPOOL", Side::Left),
+        ("TYPE", Side::Left),
+        ("CAPACITY", Side::Left),
+        ("PRICE/H EACH", Side::Right),
+        ("PODS", Side::Right),
+    ];
+    columns.extend(CPU_AND_MEMORY);
+    let mut groups: BTreeMap<(&str, &str, &str, i64), Vec<&NodeRow>> = BTreeMap::new();
+    for node in nodes {
+        let key = (node.nodepool.as_str(), node.offering.instance_type.as_str(), node.offering.capacity_type, node.price_micros);
+        groups.entry(key).or_default().push(node);
+    }
+    let sum = |nodes: &[&NodeRow], of: &dyn Fn(&NodeRow) -> i64| nodes.iter().map(|node| of(node)).sum::<i64>();
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .map(|((pool, instance_type, capacity_type, micros), nodes)| {
+            vec![
+                nodes.len().to_string(),
+                or_dash(pool),
+                or_dash(instance_type),
+                or_dash(capacity_type),
+                if *micros > 0 { price(Micros(*micros), borrowed) } else { "-".to_owned() },
+                nodes.iter().map(|node| node.pods).sum::<usize>().to_string(),
+                percent(sum(nodes, &|n| n.cpu_milli.requested), sum(nodes, &|n| n.cpu_milli.allocatable)),
+                percent(sum(nodes, &|n| n.memory_mib.requested), sum(nodes, &|n| n.memory_mib.allocatable)),
+            ]
+        })
+        .collect();
+    table(out, &columns, &rows)
+}
+
+fn or_dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+}
+
+/// `3 spot (2 c7i.large, 1 m7i.xlarge), 1 on-demand (1 c7i.large)`.
+fn mix(nodes: &[NodeRow]) -> Option<String> {
+    let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for node in nodes.iter().filter(|node| !node.offering.instance_type.is_empty()) {
+        *counts.entry(node.offering.capacity_type).or_default().entry(&node.offering.instance_type).or_default() += 1;
+    }
+    let told: Vec<String> = counts
+        .iter()
+        .map(|(capacity_type, types)| {
+            let each: Vec<String> = types.iter().map(|(name, number)| format!("{number} {name}")).collect();
+            format!("{} {capacity_type} ({})", types.values().sum::<usize>(), each.join(", "))
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}

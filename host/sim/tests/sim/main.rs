@@ -1,0 +1,5 @@
+//! The simulated cluster at work, on a tiny catalogue.
+
+mod common;
+mod faults;
+mod stories;
