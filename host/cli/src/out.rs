@@ -57,6 +57,13 @@ pub enum Side {
     Right,
 }
 
+/// How wide a table of these would be.
+#[must_use]
+pub fn table_width(columns: &[(&str, Side)], rows: &[Vec<String>]) -> usize {
+    let widest = |at: usize, name: &str| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0).max(name.len());
+    columns.iter().enumerate().map(|(at, (name, _))| widest(at, name) + 2).sum()
+}
+
 /// Writes rows under a heading, without frame, each line indented by two and without blanks at its
 /// end.
 ///

@@ -170,6 +170,9 @@ impl Engine {
         if !self.orders.is_empty() {
             return Some(Deadline { at: now, why: Timer::Retry });
         }
+        if !self.world.synced {
+            return None; // nothing is done before then, whatever is due
+        }
         let batch = self.batch.closes(&self.world.settings).map(|at| Deadline { at, why: Timer::Batch });
         let retry = self.ledger.next().map(|at| Deadline { at, why: Timer::Retry });
         let sold_out = self.world.sold_out.values().min().filter(|_| self.batch.hungry).map(|at| Deadline { at: *at, why: Timer::SoldOut });
@@ -312,7 +315,10 @@ impl Engine {
             Outcome::InstanceGone { claim } => {
                 self.ledger.done(claim, Order::Terminate, claim);
                 self.ledger.done(claim, Order::Launch, claim);
-                if self.world.claims.contains_key(claim) {
+                if let Some(known) = self.world.claims.get(claim) {
+                    if !known.deleting {
+                        self.ledger.condemned.insert(claim.clone(), "InstanceGone".to_owned());
+                    }
                     self.ledger.ended.insert(claim.clone());
                     self.world.touched.insert(claim.clone());
                 }

@@ -72,6 +72,18 @@ impl Ledger {
         self.orders.get(&(claim.to_owned(), order, object.to_owned())).is_some_and(|given| given.outstanding)
     }
 
+    /// Whether the order was given, not answered, and may still be answered.
+    pub(crate) fn under_way(&self, claim: &str, order: Order, object: &str, now: Timestamp) -> bool {
+        let given = self.orders.get(&(claim.to_owned(), order, object.to_owned()));
+        given.is_some_and(|given| given.outstanding && given.again > now)
+    }
+
+    /// Whether the last launch for the claim was answered with a failure: it has no instance. A
+    /// claim whose launch nobody answered may have one, bought on an order of an earlier life.
+    pub(crate) fn refused(&self, claim: &str) -> bool {
+        self.orders.get(&(claim.to_owned(), Order::Launch, claim.to_owned())).is_some_and(|given| !given.outstanding)
+    }
+
     /// Claims whose removal was ordered.
     pub(crate) fn leaving(&self) -> impl Iterator<Item = &str> {
         self.orders.keys().filter(|(_, order, _)| *order == Order::Delete).map(|(claim, _, _)| claim.as_str())

@@ -24,11 +24,15 @@ pub(crate) const SOLD_OUT_FOR: Duration = Duration::minutes(3);
 /// Takes living claims one step further.
 pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
     for name in names {
-        let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting && c.status.initialized.is_none()).cloned() else { continue };
+        let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
         if let Some(reason) = round.ledger.condemned.get(name).cloned() {
             delete(round, name, &reason);
             continue;
         }
+        if claim.status.initialized.is_some() {
+            continue;
+        }
+        let claim = claim.clone();
         match (claim.status.launched, claim.status.registered) {
             (None, _) => launch(round, &claim),
             (Some(_), None) => register(round, &claim),

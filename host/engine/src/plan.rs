@@ -80,7 +80,7 @@ pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
         return Plan { unplaced, ..Plan::default() };
     }
     let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
-    let dimensions = Dimensions::of(requests);
+    let dimensions = Dimensions::of(requests.chain(daemon_requests(world)));
     let tables = Tables::new(world, dimensions, scorer, now);
     let mut states = States::new(&tables);
     let mut terms = Terms::new(world);
@@ -97,12 +97,17 @@ pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
     Plan { nodes, placed, unplaced, choice, scorer_failure: tables.scorer_failure, at_list: tables.at_list }
 }
 
+/// What daemons ask for: a resource that only they name can fill a node too.
+fn daemon_requests(world: &World) -> impl Iterator<Item = &whittle_model::Resources> {
+    world.daemon_sets.values().map(|set| &set.template.requests)
+}
+
 /// What the running pods would cost on new nodes alone, with every pool empty.
 pub fn yardstick(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Yardstick {
     let bound_pods = world.usage.values().flat_map(|usage| usage.pods.iter());
     let pods: Vec<&PodKey> = bound_pods.filter(|key| world.pods.get(*key).is_some_and(|r| !world.tied_to_node(r))).collect();
     let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
-    let tables = Tables::new(world, Dimensions::of(requests), scorer, now);
+    let tables = Tables::new(world, Dimensions::of(requests.chain(daemon_requests(world))), scorer, now);
     let mut states = States::new(&tables);
     let mut terms = Terms::new(world);
     let classes = classes::classify(world, &pods, &tables.dimensions, &mut terms, &mut states);

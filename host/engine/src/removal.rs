@@ -17,13 +17,11 @@ pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| c.deleting).cloned() else { continue };
         round.ledger.done(&claim.name, Order::Delete, &claim.name);
-        if claim.status.provider_id.is_empty() {
-            // An answer to a launch may be under way: its instance must not be forgotten.
-            if !round.ledger.outstanding(&claim.name, Order::Launch, &claim.name) || round.ledger.ended.contains(&claim.name) {
-                release(round, &claim);
-            }
-        } else if round.ledger.ended.contains(&claim.name) {
+        let unlaunched = claim.status.provider_id.is_empty();
+        if round.ledger.ended.contains(&claim.name) || (unlaunched && round.ledger.refused(&claim.name)) {
             release(round, &claim);
+        } else if unlaunched && round.ledger.under_way(&claim.name, Order::Launch, &claim.name, round.now) {
+            // The answer may name an instance, which must not be forgotten.
         } else if drained(round, &claim) && round.admit(&claim.name, Order::Terminate, &claim.name) {
             round.act(Action::Terminate { claim: claim.name.clone() });
         }
@@ -53,10 +51,12 @@ fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
 }
 
 fn release(round: &mut Round<'_>, claim: &NodeClaim) {
-    if let Some(node) = round.world.node_of(claim).map(|n| n.name.clone())
-        && round.admit(&claim.name, Order::ReleaseNode, &node)
-    {
-        round.act(Action::ReleaseNode { node });
+    if let Some(node) = round.world.node_of(claim).map(|n| n.name.clone()) {
+        // The claim stays until its node is gone: without it nobody would ask again.
+        if round.admit(&claim.name, Order::ReleaseNode, &node) {
+            round.act(Action::ReleaseNode { node });
+        }
+        return;
     }
     if round.admit(&claim.name, Order::ReleaseClaim, &claim.name) {
         round.act(Action::ReleaseClaim { claim: claim.name.clone() });

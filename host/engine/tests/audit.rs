@@ -123,8 +123,14 @@ fn a_good_plan_is_passed_and_every_corruption_is_named() {
     let good = engine.plan(NOW, &mut ListPrice);
     assert_eq!(common::objections(&engine, &good), vec![], "{good:#?}");
     assert!(good.nodes.len() >= 2 && good.placed.len() >= 2 && good.unplaced.len() == 2, "every rule has something to look at: {good:#?}");
-    let all: Vec<&Corruption> =
-        ONCE_AND_NAMES.iter().chain(FIT).chain(TAINTS_AND_LABELS).chain(AFFINITY_AND_LIMITS).chain(POOL).chain(OFFERING_AND_MONEY).collect();
+    let all: Vec<&Corruption> = ONCE_AND_NAMES
+        .iter()
+        .chain(FIT)
+        .chain(TAINTS_AND_LABELS)
+        .chain(AFFINITY_AND_LIMITS)
+        .chain(POOL)
+        .chain(OFFERING_AND_MONEY)
+        .collect();
     for (rule, how, corrupt) in all {
         let mut plan = good.clone();
         corrupt(&engine, &mut plan);

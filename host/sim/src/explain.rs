@@ -11,11 +11,19 @@ use crate::summary::Assumptions;
 impl Simulation {
     /// Why a pod is where it is or is pending, or why a node looks as it does or went. `what` is a
     /// pod (`NAMESPACE/NAME`, or its name), a workload (`NAMESPACE/NAME`, or its name), a node or a
-    /// claim.
+    /// claim; `KIND/` may stand before it.
     ///
     /// # Errors
     /// When nothing has this name.
     pub fn explain(&self, what: &str) -> Result<Vec<String>, String> {
+        let bare = what.split_once('/').filter(|(kind, _)| crate::scenario::ObjectKind::parse(kind).is_some()).map(|(_, name)| name);
+        match (self.explain_bare(what), bare) {
+            (Err(_), Some(name)) => self.explain_bare(name),
+            (told, _) => told,
+        }
+    }
+
+    fn explain_bare(&self, what: &str) -> Result<Vec<String>, String> {
         if let Some(claim) = self.claim_named(what) {
             return Ok(self.explain_claim(&claim));
         }

@@ -4,6 +4,7 @@
 //!
 //! What must not enter: the engine, plans, reports.
 
+mod books;
 mod daemons;
 mod ec2;
 mod faults;
@@ -27,8 +28,8 @@ use crate::weather::Weather;
 pub(crate) use ec2::{Ec2, Instance};
 use faults::Faults;
 pub(crate) use market::SoldOut;
-use queue::Queue;
 pub(crate) use queue::Happening;
+use queue::Queue;
 use workloads::{Managed, WorkloadId};
 
 /// Objects as the API server has them.
@@ -168,7 +169,12 @@ impl Reality {
         self.on_node.get(node).into_iter().flatten().filter_map(|key| self.api.pods.get(key))
     }
 
-    /// Pods without a node that are no daemons.
+    /// Pods without a node.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &PodKey> {
+        self.waiting.keys()
+    }
+
+    /// Pods without a node that are no daemons'.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &PodKey> {
         self.waiting.keys().filter(|key| !self.pinned.contains_key(*key))
     }

@@ -92,7 +92,7 @@ impl Simulation {
     #[must_use]
     pub fn new(scenario: Scenario, settings: Settings, seed: u64, weather: Weather) -> Self {
         let mut reality = Reality::new(seed, settings.clone(), weather);
-        reality.apply(scenario.objects);
+        reality.apply(scenario.objects).expect("an empty world has no pod that could change");
         let mut simulation = Self {
             engine: Engine::new(),
             reality,
@@ -251,6 +251,14 @@ impl Simulation {
         let objection = self.history.objections.first().map(|what| format!("the auditor objects to a plan: {what}"));
         let doubled = || self.reality.twice().map(|claim| format!("claim {claim} has two instances"));
         match broken.or(objection).or_else(doubled) {
+            Some(what) => Err(RunError::Unsafe { at: self.now().since(Timestamp(0)), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// The slower half of safety, looked at when the story comes to a rest.
+    pub(crate) fn check_books(&self) -> Result<(), RunError> {
+        match self.reality.lost() {
             Some(what) => Err(RunError::Unsafe { at: self.now().since(Timestamp(0)), what }),
             None => Ok(()),
         }

@@ -207,7 +207,7 @@ impl Simulation {
 
     fn pending_pods(&self) -> Vec<PendingPods> {
         let mut groups: Vec<PendingPods> = Vec::new();
-        for pod in self.reality.pending() {
+        for pod in self.reality.waiting() {
             let workload = self.reality.workload_of(pod);
             let (reasons, nearest) = self.why_pending(pod);
             let like = |g: &&mut PendingPods| g.workload == workload && g.reasons == reasons && g.nearest == nearest;

@@ -13,7 +13,7 @@ pub struct Weather {
     pub lost_orders: u8,
     /// Orders that arrive up to 20 s late; those about one object keep their order.
     pub late_orders: u8,
-    /// Orders that arrive twice.
+    /// Orders that arrive twice, launches aside.
     pub doubled_orders: u8,
     /// Answers that never arrive although the deed was done.
     pub lost_answers: u8,

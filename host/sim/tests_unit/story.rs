@@ -1,3 +1,5 @@
+//! What a line of a story may say, and what is said when it says something else.
+
 use super::*;
 use crate::scenario::{ObjectKind, WorkloadKind};
 
@@ -11,7 +13,8 @@ fn every_verb_reads() {
         until pods pending 2 within 90s\nsold-out spot * us-east-1a for 10m\ninterrupt spot\nprice on-demand m5.large us-east-1a 0.5\nboot never\n\
         crash\nexpect 5 pods # of it\ndelete StatefulSet/prod/db";
     let verbs: Vec<(usize, Verb)> = Story::parse(story).unwrap().lines.into_iter().map(|l| (l.number, l.verb)).collect();
-    let inflate = ObjectName { kind: ObjectKind::Workload(WorkloadKind::Deployment), key: whittle_model::PodKey::new("default", "inflate") };
+    let inflate =
+        ObjectName { kind: ObjectKind::Workload(WorkloadKind::Deployment), key: whittle_model::PodKey::new("default", "inflate") };
     let pool = ObjectName { kind: ObjectKind::NodePool, key: whittle_model::PodKey::new("", "default") };
     let set = ObjectName { kind: ObjectKind::Workload(WorkloadKind::StatefulSet), key: whittle_model::PodKey::new("prod", "db") };
     let expected = [

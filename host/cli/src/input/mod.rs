@@ -12,7 +12,7 @@ mod remarks;
 mod start;
 
 use whittle_cluster::{Located, Object, Strictness, link, manifest};
-use whittle_sim::{Given, Line, Scenario, Story, Verb};
+use whittle_sim::{Line, Scenario, Story, Verb};
 
 use crate::args::World;
 use crate::failure::Failure;

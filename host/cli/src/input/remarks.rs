@@ -27,7 +27,7 @@ pub fn of(objects: &[&Located<Object>], unused: &BTreeSet<String>, assumed: &[(S
     }
     lines.extend(refused.iter().map(|field| format!("PARTIAL, not acted on: {field}")));
     let owned: Vec<Located<Object>> = objects.iter().map(|located| (*located).clone()).collect();
-    lines.extend(not_acted_on(&owned).into_iter().map(|what| format!("not acted on yet: {what}")));
+    lines.extend(not_acted_on(&owned));
     lines.extend(skipped(objects));
     if !unused.is_empty() {
         let names: Vec<&str> = unused.iter().map(String::as_str).collect();

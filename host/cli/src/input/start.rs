@@ -9,6 +9,7 @@ use whittle_sim::{ScenarioObject, Story};
 use super::files::Files;
 use super::objects::is_running;
 use crate::failure::Failure;
+use crate::out::count;
 
 /// What is done with each file.
 #[derive(Debug, Default)]
@@ -65,7 +66,8 @@ impl Plan {
 /// What stands at the beginning, for people.
 #[must_use]
 pub fn remark(plan: &Plan) -> Option<String> {
-    (!plan.before.is_empty()).then(|| format!("begins with the cluster of {}: {} nodes, {} pods", plan.before.join(", "), plan.nodes, plan.pods))
+    let (nodes, pods) = (count(plan.nodes, "node"), count(plan.pods, "pod"));
+    (!plan.before.is_empty()).then(|| format!("begins with the cluster of {}: {nodes}, {pods}", plan.before.join(", ")))
 }
 
 /// Moves the times of a cluster that was read so that the latest of them is when the story begins.

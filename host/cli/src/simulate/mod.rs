@@ -60,19 +60,26 @@ pub fn run(args: &Simulate, out: &mut dyn Write, err: &mut dyn Write) -> Result<
 pub fn explain(args: &Explain, out: &mut dyn Write, err: &mut dyn Write) -> Result<End, Failure> {
     let input = input::read(&args.world)?;
     let partial = input.partial;
-    let (simulation, outcome) = play(&args.world, input, &mut |_, _| {});
+    let (mut simulation, outcome) = play(&args.world, input, &mut |_, _| {});
     match outcome {
         // A pod that stays pending is the very thing that is asked about.
         Err(error @ RunError::Never { .. }) => writeln!(err, "{} {error}", styled(WARN, "note:"))?,
         Err(error) => return Err(Failure::Usage(error.to_string())),
         Ok(_) => {}
     }
-    for line in simulation.explain(&args.subject).map_err(Failure::Usage)? {
+    let subject = host(&simulation.summary(), &args.subject);
+    for line in simulation.explain(&subject).map_err(Failure::Usage)? {
         for part in wrapped(&line, 0, 2) {
             writeln!(out, "{part}")?;
         }
     }
     Ok(if partial { End::Partial } else { End::Done })
+}
+
+/// The node whose host this names without its domain, or what was written.
+fn host(summary: &whittle_sim::Summary, written: &str) -> String {
+    let named = |name: &&str| name.split_once('.').is_some_and(|(host, _)| host == written);
+    summary.nodes.iter().map(|node| node.name.as_str()).find(named).unwrap_or(written).to_owned()
 }
 
 /// A run, with the simulation as it stands at its end.

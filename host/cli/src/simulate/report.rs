@@ -8,7 +8,7 @@ use whittle_sim::{NodeRow, Summary};
 
 use super::timeline::Line;
 use crate::args::World;
-use crate::out::{BAD, FAINT, HEAD, Side, WARN, against, clock, count, percent, price, styled, table, wrapped};
+use crate::out::{BAD, FAINT, HEAD, Side, WARN, WIDTH, against, clock, count, percent, price, styled, table, table_width, wrapped};
 
 /// Up to so many nodes, each has a row; more are told by type, so that the answer stays readable.
 const MOST_ROWS: usize = 12;
@@ -36,9 +36,10 @@ impl Report<'_> {
         let mut out = Vec::new();
         self.assumptions(&mut out, world)?;
         self.events(&mut out)?;
-        self.nodes(&mut out, world)?;
+        let borrowed = world.market.region != self.summary.assumptions.price_region;
+        self.nodes(&mut out, borrowed)?;
         self.pending(&mut out)?;
-        self.cost(&mut out)?;
+        self.cost(&mut out, borrowed)?;
         if self.partial {
             writeln!(out, "\n{}: fields named above would change where pods run and were set aside", styled(BAD, "PARTIAL"))?;
         }
@@ -81,16 +82,17 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn nodes(&self, out: &mut dyn Write, world: &World) -> io::Result<()> {
-        let nodes = &self.summary.nodes;
+    fn nodes(&self, out: &mut dyn Write, borrowed: bool) -> io::Result<()> {
+        let mut nodes: Vec<&NodeRow> = self.summary.nodes.iter().collect();
+        // The second node before the tenth.
+        nodes.sort_by_key(|node| (node.name.len(), &node.name));
         let pending: usize = self.summary.pods.pending.iter().map(|group| group.pods.len()).sum();
         let counts = format!("{}, {} running, {pending} pending", count(nodes.len(), "node"), count(self.summary.pods.running, "pod"));
         writeln!(out, "\n{} after {}: {counts}", styled(HEAD, "Nodes"), clock(self.now))?;
         if nodes.is_empty() {
             return Ok(());
         }
-        let borrowed = world.market.region != self.summary.assumptions.price_region;
-        if nodes.len() <= MOST_ROWS { each_node(out, nodes, borrowed) } else { by_type(out, nodes, borrowed) }
+        if nodes.len() <= MOST_ROWS { each_node(out, &nodes, borrowed) } else { by_type(out, &nodes, borrowed) }
     }
 
     fn pending(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -111,9 +113,9 @@ impl Report<'_> {
         Ok(())
     }
 
-    fn cost(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn cost(&self, out: &mut dyn Write, borrowed: bool) -> io::Result<()> {
         let cost = &self.summary.cost;
-        let money = |micros: i64| Micros(micros).to_string();
+        let money = |micros: i64| price(Micros(micros), borrowed && micros > 0);
         writeln!(out, "\n{}", styled(HEAD, "Cost"))?;
         let beside = |name: &str, base: i64| format!("{name} {} ({})", money(base), against(cost.hourly_micros, base));
         if cost.greedy_micros > 0 {
@@ -122,8 +124,11 @@ impl Report<'_> {
         } else {
             writeln!(out, "  {}/h now", money(cost.hourly_micros))?;
         }
-        let (launched, gone) = (self.summary.launches.len(), self.summary.disruptions.len());
-        writeln!(out, "  {} over {}: {} launched, {gone} removed", money(cost.total_micros), clock(self.now), count(launched, "node"))?;
+        let gone = |joined: bool| self.summary.disruptions.iter().filter(|gone| gone.node.is_empty() != joined).count();
+        let given_up = if gone(false) > 0 { format!(", {} given up", count(gone(false), "claim")) } else { String::new() };
+        let launched = count(self.summary.launches.len(), "instance");
+        let (total, span, removed) = (money(cost.total_micros), clock(self.now), count(gone(true), "node"));
+        writeln!(out, "  {total} over {span}: {launched} launched, {removed} removed{given_up}")?;
         if let Some(mix) = mix(&self.summary.nodes) {
             for line in wrapped(&format!("mix: {mix}"), 2, 4) {
                 writeln!(out, "{line}")?;
@@ -135,7 +140,7 @@ impl Report<'_> {
 
 const CPU_AND_MEMORY: [(&str, Side); 2] = [("CPU", Side::Right), ("MEMORY", Side::Right)];
 
-fn each_node(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Result<()> {
+fn each_node(out: &mut dyn Write, nodes: &[&NodeRow], borrowed: bool) -> io::Result<()> {
     let mut columns = vec![
         ("NAME", Side::Left),
         ("NODEPOOL", Side::Left),
@@ -146,7 +151,7 @@ fn each_node(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Resu
         ("PODS", Side::Right),
     ];
     columns.extend(CPU_AND_MEMORY);
-    let row = |node: &NodeRow| {
+    let row = |node: &&NodeRow| {
         let (cpu, memory) = (node.cpu_milli, node.memory_mib);
         vec![
             node.name.clone(),
@@ -160,10 +165,15 @@ fn each_node(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Resu
             percent(memory.requested, memory.allocatable),
         ]
     };
-    table(out, &columns, &nodes.iter().map(row).collect::<Vec<_>>())
+    let mut rows: Vec<Vec<String>> = nodes.iter().map(row).collect();
+    if table_width(&columns, &rows) > WIDTH {
+        // The host without its domain, which is the same for all.
+        rows.iter_mut().for_each(|row| row[0] = row[0].split('.').next().unwrap_or_default().to_owned());
+    }
+    table(out, &columns, &rows)
 }
 
-fn by_type(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Result<()> {
+fn by_type(out: &mut dyn Write, nodes: &[&NodeRow], borrowed: bool) -> io::Result<()> {
     let mut columns = vec![
         ("NODES", Side::Right),
         ("NODEPOOL", Side::Left),
@@ -174,7 +184,7 @@ fn by_type(out: &mut dyn Write, nodes: &[NodeRow], borrowed: bool) -> io::Result
     ];
     columns.extend(CPU_AND_MEMORY);
     let mut groups: BTreeMap<(&str, &str, &str, i64), Vec<&NodeRow>> = BTreeMap::new();
-    for node in nodes {
+    for node in nodes.iter().copied() {
         let key = (node.nodepool.as_str(), node.offering.instance_type.as_str(), node.offering.capacity_type, node.price_micros);
         groups.entry(key).or_default().push(node);
     }

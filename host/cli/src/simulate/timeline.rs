@@ -7,7 +7,7 @@ use anstyle::Style;
 use whittle_model::{Duration, PodKey, Timestamp};
 use whittle_sim::{Sale, TimelineEvent};
 
-use crate::out::{BAD, GOOD, HEAD, WARN, count};
+use crate::out::{BAD, GOOD, HEAD, WARN, clock, count};
 
 /// Things of a kind further apart than this are told apart.
 const GAP: Duration = Duration::minutes(1);
@@ -30,6 +30,8 @@ pub struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Created,
+    SoldOut,
+    Failed,
     Launched,
     Registered,
     Initialized,
@@ -52,7 +54,10 @@ struct Group {
     subjects: BTreeSet<String>,
     /// Purchases: how many of each.
     sales: BTreeMap<(Sale, i64), usize>,
-    text: Option<String>,
+    /// The only event in it.
+    only: Option<TimelineEvent>,
+    /// Why, and until when.
+    detail: String,
 }
 
 /// Gathers events into lines.
@@ -61,6 +66,10 @@ pub struct Timeline {
     lines: Vec<Line>,
     open: Vec<Group>,
     claims: Vec<(Timestamp, TimelineEvent)>,
+    /// Claims that came to nothing: their end is no news.
+    failed: BTreeSet<String>,
+    /// What is known to fit nowhere: told once.
+    unplaced: BTreeSet<(String, usize, Option<String>)>,
 }
 
 impl Timeline {
@@ -78,7 +87,27 @@ impl Timeline {
             TimelineEvent::Placed { on, pods } => self.join(at, Kind::Placed, on, pods, event),
             TimelineEvent::Registered { nodes } => nodes.iter().for_each(|node| self.join(at, Kind::Registered, node, &[], event)),
             TimelineEvent::Initialized { nodes } => nodes.iter().for_each(|node| self.join(at, Kind::Initialized, node, &[], event)),
+            TimelineEvent::Removed { claim, .. } if self.failed.contains(claim) => {}
+            TimelineEvent::Removing { claim, .. } if self.failed.contains(claim) => {}
+            // The failed launch tells it too.
+            TimelineEvent::Removing { claim, reason, .. } if reason == "InsufficientCapacity" => {
+                self.failed.insert(claim.clone());
+            }
             TimelineEvent::Removed { claim, .. } => self.join(at, Kind::Removed, claim, &[], event),
+            TimelineEvent::LaunchFailed { claims, why } => {
+                self.failed.extend(claims.iter().cloned());
+                claims.iter().for_each(|claim| self.join(at, Kind::Failed, claim, &[], event));
+                self.detail(Kind::Failed, why);
+            }
+            TimelineEvent::SoldOut { offerings, until_ms } => {
+                offerings.iter().for_each(|sale| self.join(at, Kind::SoldOut, &sale.to_string(), &[], event));
+                self.detail(Kind::SoldOut, &clock(Timestamp(*until_ms)));
+            }
+            TimelineEvent::Unplaced { workload, pods, nearest, .. } => {
+                if self.unplaced.insert((workload.clone(), pods.len(), nearest.clone())) {
+                    self.tell(at, event);
+                }
+            }
             TimelineEvent::Launched { claims, offering, price } => {
                 for claim in claims {
                     self.join(at, Kind::Launched, claim, &[], event);
@@ -96,19 +125,24 @@ impl Timeline {
             TimelineEvent::Story { .. }
             | TimelineEvent::Reached { .. }
             | TimelineEvent::Plan { .. }
-            | TimelineEvent::Unplaced { .. }
-            | TimelineEvent::LaunchFailed { .. }
-            | TimelineEvent::SoldOut { .. }
             | TimelineEvent::Kept { .. }
             | TimelineEvent::Removing { .. }
             | TimelineEvent::Interrupted { .. }
             | TimelineEvent::InstanceLost { .. }
             | TimelineEvent::Crashed {}
             | TimelineEvent::Restarted {}
-            | TimelineEvent::Objection { .. } => {
-                self.flush();
-                self.lines.push(Line { at, style: style(event), text: event.to_string() });
-            }
+            | TimelineEvent::Objection { .. } => self.tell(at, event),
+        }
+    }
+
+    fn tell(&mut self, at: Timestamp, event: &TimelineEvent) {
+        self.flush();
+        self.lines.push(Line { at, style: style(event), text: event.to_string() });
+    }
+
+    fn detail(&mut self, kind: Kind, detail: &str) {
+        if let Some(group) = self.open.iter_mut().find(|group| group.kind == kind) {
+            detail.clone_into(&mut group.detail);
         }
     }
 
@@ -131,7 +165,6 @@ impl Timeline {
             self.flush();
         }
         let place = self.open.iter().position(|group| group.kind == kind).unwrap_or_else(|| {
-            let text = Some(event.to_string());
             self.open.push(Group {
                 kind,
                 first: at,
@@ -139,13 +172,14 @@ impl Timeline {
                 pods: BTreeSet::new(),
                 subjects: BTreeSet::new(),
                 sales: BTreeMap::new(),
-                text,
+                only: Some(event.clone()),
+                detail: String::new(),
             });
             self.open.len() - 1
         });
         let group = &mut self.open[place];
-        if group.text.as_deref() != Some(event.to_string().as_str()) {
-            group.text = None;
+        if group.only.as_ref() != Some(event) {
+            group.only = None;
         }
         group.last = at;
         group.subjects.insert(subject.to_owned());
@@ -157,7 +191,20 @@ impl Timeline {
         let mut open = std::mem::take(&mut self.open);
         open.sort_by_key(|group| (group.last, group.first));
         for group in open {
-            let style = if group.kind == Kind::Running { GOOD } else { Style::new() };
+            let style = match group.kind {
+                Kind::Running => GOOD,
+                Kind::SoldOut | Kind::Failed => WARN,
+                Kind::Created
+                | Kind::Launched
+                | Kind::Registered
+                | Kind::Initialized
+                | Kind::Nominated
+                | Kind::Placed
+                | Kind::Bound
+                | Kind::Succeeded
+                | Kind::Gone
+                | Kind::Removed => Style::new(),
+            };
             self.lines.extend(group.texts().into_iter().map(|text| Line { at: group.last, style, text }));
         }
     }
@@ -167,7 +214,7 @@ impl Timeline {
         let Some((at, _)) = claims.first() else { return };
         let at = *at;
         if claims.len() <= APART {
-            self.lines.extend(claims.into_iter().map(|(at, event)| Line { at, style: Style::new(), text: event.to_string() }));
+            self.lines.extend(claims.iter().map(|(at, event)| Line { at: *at, style: Style::new(), text: of_claims(event) }));
             return;
         }
         let mut sales = BTreeMap::new();
@@ -184,7 +231,7 @@ impl Group {
     /// Usually one line.
     fn texts(&self) -> Vec<String> {
         let since = if self.last.since(self.first) >= Duration::seconds(1) {
-            format!(", the first at {}", crate::out::clock(self.first))
+            format!(", the first at {}", clock(self.first))
         } else {
             String::new()
         };
@@ -196,8 +243,8 @@ impl Group {
             (1, Some(only)) => only.clone(),
             (many, _) => count(many, what),
         };
-        if let Some(text) = &self.text {
-            return vec![text.clone()];
+        if let Some(event) = &self.only {
+            return vec![event.to_string()];
         }
         vec![match self.kind {
             Kind::Created => format!("{pods} of {} created{since}", of("workload")),
@@ -210,6 +257,8 @@ impl Group {
             Kind::Registered => format!("{} registered{since}", count(self.subjects.len(), "node")),
             Kind::Initialized => format!("{} initialized{since}", count(self.subjects.len(), "node")),
             Kind::Removed => format!("{} removed{since}", count(self.subjects.len(), "node")),
+            Kind::SoldOut => format!("{} sold out, left alone until {}", count(self.subjects.len(), "offering"), self.detail),
+            Kind::Failed => format!("launch failed for {}: {}", count(self.subjects.len(), "claim"), self.detail),
             Kind::Launched => String::new(),
         }]
     }
@@ -224,6 +273,17 @@ impl Group {
         };
         self.sales.iter().map(line).collect()
     }
+}
+
+/// Claims that look the same, in few enough words for one line.
+fn of_claims(event: &TimelineEvent) -> String {
+    let TimelineEvent::Claims { claims, node_pool, pods, types, choice, price } = event else { return event.to_string() };
+    let (names, each) = match claims.as_slice() {
+        [only] => (format!("claim {only}"), ""),
+        many => (format!("{} claims", many.len()), " each"),
+    };
+    let (pods, types) = (count(*pods, "pod"), count(*types, "type"));
+    format!("{names} of nodepool {node_pool} for {pods}{each}: {types} from {choice} {price}/h")
 }
 
 /// `6 c7i.8xlarge, 2 r7i.4xlarge`: the most first.

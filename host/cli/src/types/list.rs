@@ -10,7 +10,7 @@ use super::filter::{Filter, listed_memory_mib};
 use super::{borrowed, json};
 use crate::args::{Sort, Types};
 use crate::failure::Failure;
-use crate::out::{FAINT, Side, bytes, price, styled, table};
+use crate::out::{FAINT, Side, WIDTH, bytes, price, styled, table, table_width};
 
 /// A type that is shown, with what the columns say of it.
 struct Row<'a> {
@@ -65,11 +65,17 @@ pub fn show(args: &Types, catalog: &Catalog, assumptions: &[String], out: &mut d
         }
         return Ok(());
     }
-    let lines: Vec<Vec<String>> = rows.iter().map(|row| cells(row, catalog, &filter, args)).collect();
-    table(out, &columns(&filter, args), &lines)?;
-    let shown = if rows.len() < found { format!("{} of {found} types", rows.len()) } else { format!("{found} types") };
+    let shown = Shown { catalog, filter: &filter, args, range: true };
+    let (mut head, mut lines) = (shown.columns(), shown.rows(&rows));
+    if table_width(&head, &lines) > WIDTH {
+        let narrow = Shown { range: false, ..shown };
+        (head, lines) = (narrow.columns(), narrow.rows(&rows));
+    }
+    table(out, &head, &lines)?;
+    let counted = if rows.len() < found { format!("{} of {found} types", rows.len()) } else { format!("{found} types") };
     let tilde = if borrowed(catalog) { format!("; ~ marks prices of {}", catalog.price_region) } else { String::new() };
-    writeln!(out, "\n{}", styled(FAINT, &format!("{shown} in {}; ZONES are its zones' letters{tilde}", catalog.region)))?;
+    let remark = format!("{counted} in {}; POD CPU, POD MEM: what pods can use; ZONES: letters of its zones{tilde}", catalog.region);
+    writeln!(out, "\n{}", styled(FAINT, &remark))?;
     for line in assumptions {
         writeln!(out, "{}", styled(FAINT, line))?;
     }
@@ -107,62 +113,82 @@ fn sort(rows: &mut [Row<'_>], by: Option<Sort>, fit: bool) {
     }
 }
 
-fn columns(filter: &Filter<'_>, args: &Types) -> Vec<(&'static str, Side)> {
-    let mut columns = vec![
-        ("NAME", Side::Left),
-        ("ARCH", Side::Left),
-        ("VCPU", Side::Right),
-        ("MEMORY", Side::Right),
-        ("ALLOC CPU", Side::Right),
-        ("ALLOC MEM", Side::Right),
-        ("PODS", Side::Right),
-    ];
-    if args.pods_fit.is_some() {
-        columns.extend([("FIT", Side::Right), ("$/POD", Side::Right)]);
-    } else {
-        columns.extend([("GPU", Side::Left), ("MBIT/S", Side::Right)]);
-    }
-    if filter.only() != Some(CapacityType::Spot) {
-        columns.push(("ON-DEMAND", Side::Right));
-    }
-    if filter.only() != Some(CapacityType::OnDemand) {
-        columns.push(("SPOT", Side::Right));
-    }
-    columns.push(("ZONES", Side::Left));
-    columns
+/// How rows are shown.
+struct Shown<'a> {
+    catalog: &'a Catalog,
+    filter: &'a Filter<'a>,
+    args: &'a Types,
+    /// Spot prices from the lowest to the highest, not the lowest alone.
+    range: bool,
 }
 
-fn cells(row: &Row<'_>, catalog: &Catalog, filter: &Filter<'_>, args: &Types) -> Vec<String> {
-    let one = row.instance_type;
-    let label = |key: &str| one.labels.get(key).cloned().unwrap_or_default();
-    let aws = |name: &str| label(&format!("{}{name}", keys::AWS_PREFIX));
-    let money = |micros: Micros| price(micros, borrowed(catalog));
-    let mut cells = vec![
-        one.name.clone(),
-        label(keys::ARCH),
-        format_amount(CPU, one.capacity.get(CPU)),
-        bytes(listed_memory_mib(one) << 20),
-        format_amount(CPU, one.allocatable.get(CPU)),
-        // In MiB, so that a plan can be checked by hand.
-        format!("{}Mi", one.allocatable.get(MEMORY) >> 20),
-        one.allocatable.get(PODS).to_string(),
-    ];
-    if args.pods_fit.is_some() {
-        let per_pod = row.per_pod().map_or_else(|| "-".to_owned(), |micros| money(Micros(micros)));
-        cells.extend([row.fit.unwrap_or(0).to_string(), per_pod]);
-    } else {
-        let gpus = match aws("instance-gpu-count") {
-            count if count.is_empty() => String::new(),
-            count => format!("{count} {}", aws("instance-gpu-name")),
-        };
-        cells.extend([gpus, aws("instance-network-bandwidth")]);
+impl Shown<'_> {
+    fn columns(&self) -> Vec<(&'static str, Side)> {
+        let mut columns = vec![
+            ("NAME", Side::Left),
+            ("ARCH", Side::Left),
+            ("VCPU", Side::Right),
+            ("MEMORY", Side::Right),
+            ("POD CPU", Side::Right),
+            ("POD MEM", Side::Right),
+            ("PODS", Side::Right),
+        ];
+        if self.args.pods_fit.is_some() {
+            columns.extend([("FIT", Side::Right), ("$/POD", Side::Right)]);
+        } else {
+            columns.extend([("GPU", Side::Left), ("MBIT/S", Side::Right)]);
+        }
+        if self.filter.only() != Some(CapacityType::Spot) {
+            columns.push(("ON-DEMAND", Side::Right));
+        }
+        if self.filter.only() != Some(CapacityType::OnDemand) {
+            columns.push((if self.range { "SPOT" } else { "SPOT FROM" }, Side::Right));
+        }
+        columns.push(("ZONES", Side::Left));
+        columns
     }
-    if filter.only() != Some(CapacityType::Spot) {
-        cells.push(row.on_demand.map_or_else(|| "-".to_owned(), money));
+
+    fn rows(&self, rows: &[Row<'_>]) -> Vec<Vec<String>> {
+        rows.iter().map(|row| self.cells(row)).collect()
     }
-    if filter.only() != Some(CapacityType::OnDemand) {
-        cells.push(row.spot.map_or_else(|| "-".to_owned(), |(low, high)| if low == high { money(low) } else { format!("{}-{high}", money(low)) }));
+
+    fn cells(&self, row: &Row<'_>) -> Vec<String> {
+        let one = row.instance_type;
+        let label = |key: &str| one.labels.get(key).cloned().unwrap_or_default();
+        let aws = |name: &str| label(&format!("{}{name}", keys::AWS_PREFIX));
+        let mut cells = vec![
+            one.name.clone(),
+            label(keys::ARCH),
+            format_amount(CPU, one.capacity.get(CPU)),
+            bytes(listed_memory_mib(one) << 20),
+            format_amount(CPU, one.allocatable.get(CPU)),
+            // In MiB, so that a plan can be checked by hand.
+            format!("{}Mi", one.allocatable.get(MEMORY) >> 20),
+            one.allocatable.get(PODS).to_string(),
+        ];
+        if self.args.pods_fit.is_some() {
+            cells.extend([row.fit.unwrap_or(0).to_string(), self.money(row.per_pod().map(Micros))]);
+        } else {
+            let gpus = match aws("instance-gpu-count") {
+                count if count.is_empty() => String::new(),
+                count => format!("{count} {}", aws("instance-gpu-name")),
+            };
+            cells.extend([gpus, aws("instance-network-bandwidth")]);
+        }
+        if self.filter.only() != Some(CapacityType::Spot) {
+            cells.push(self.money(row.on_demand));
+        }
+        if self.filter.only() != Some(CapacityType::OnDemand) {
+            cells.push(match row.spot {
+                Some((low, high)) if self.range && low != high => format!("{}-{high}", self.money(Some(low))),
+                spot => self.money(spot.map(|(low, _)| low)),
+            });
+        }
+        cells.push(row.zones.iter().map(|zone| zone.strip_prefix(&self.catalog.region).unwrap_or(zone)).collect());
+        cells
     }
-    cells.push(row.zones.iter().map(|zone| zone.strip_prefix(&catalog.region).unwrap_or(zone)).collect());
-    cells
+
+    fn money(&self, micros: Option<Micros>) -> String {
+        micros.map_or_else(|| "-".to_owned(), |micros| price(micros, borrowed(self.catalog)))
+    }
 }

@@ -184,7 +184,8 @@ impl<'w> Kinds<'w> {
 
 fn facts_of<'w>(world: &'w World, claim: &NodeClaim, instance_type: &'w InstanceType, now: Timestamp) -> Facts<'w> {
     let outcome = |offering| Outcome { claim, instance_type, offering };
-    let open: Vec<&'w Offering> = instance_type.offerings.iter().filter(|o| o.available && outcome(o).keeps_within_requirements()).collect();
+    let open: Vec<&'w Offering> =
+        instance_type.offerings.iter().filter(|o| o.available && outcome(o).keeps_within_requirements()).collect();
     let mut daemons = Resources::default();
     for offering in &open {
         let mut wanted = Resources::default();

@@ -44,7 +44,7 @@ pub(crate) fn fits(need: &[i64], room: &[i64]) -> bool {
 
 /// Whether `used` plus `need` fits into `room`.
 pub(crate) fn fits_on_top(used: &[i64], need: &[i64], room: &[i64]) -> bool {
-    used.iter().zip(need).zip(room).all(|((u, n), r)| u + n <= *r || *n <= 0)
+    used.iter().zip(need).zip(room).all(|((u, n), r)| u + n <= *r || u + n <= 0)
 }
 
 /// How many times `need` fits into `room`, at most `most`.

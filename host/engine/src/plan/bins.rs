@@ -232,7 +232,9 @@ fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Di
     for instance_type in names.iter().filter_map(|name| catalog?.get(name)) {
         let mut room = dimensions.dense(&instance_type.allocatable);
         for (share, alternatives) in &daemons {
-            let there = |a: &Requirements| type_allows(instance_type, a) && instance_type.offerings.iter().any(|o| o.available && offering_allows(o, a));
+            let there = |a: &Requirements| {
+                type_allows(instance_type, a) && instance_type.offerings.iter().any(|o| o.available && offering_allows(o, a))
+            };
             if alternatives.iter().any(there) {
                 add(&mut room, share, -1);
             }

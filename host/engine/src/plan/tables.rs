@@ -229,7 +229,30 @@ fn pool_table<'w>(
     for daemon_set in world.daemon_sets.values() {
         reserve_for_daemon(&mut table, &daemon_set.template, dimensions);
     }
+    drop_full(&mut table);
     table
+}
+
+/// Leaves out the types that have no room for their daemons alone.
+fn drop_full(table: &mut PoolTable<'_>) {
+    let fits = |row: &Row<'_>| row.daemons.fit_in(&row.instance_type.allocatable);
+    if table.rows.iter().all(fits) {
+        return;
+    }
+    let (rows, offers) = (std::mem::take(&mut table.rows), std::mem::take(&mut table.offers));
+    let mut offers = offers.into_iter().peekable();
+    for (number, row) in rows.into_iter().enumerate() {
+        let keep = fits(&row);
+        let (at, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
+        while let Some(offer) = offers.next_if(|o| o.row as usize == number) {
+            if keep {
+                table.offers.push(Offer { row: at, ..offer });
+            }
+        }
+        if keep {
+            table.rows.push(Row { offers: start..table.offers.len(), ..row });
+        }
+    }
 }
 
 fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_engine::Engine;
 use whittle_model::{
-    Action, Catalog, Duration, Event, LaunchFailure, Launched, ListPrice, Node, NodeClaim, Offering, OfferingKey, Outcome, Pod, PodKey, PodPhase,
-    Taint, Timestamp, keys,
+    Action, Catalog, Duration, Event, LaunchFailure, Launched, ListPrice, Node, NodeClaim, Offering, OfferingKey, Outcome, Pod, PodKey,
+    PodPhase, Taint, Timestamp, keys,
 };
 
 use super::catalog;
@@ -240,8 +240,7 @@ impl Door {
                     && allows(keys::ZONE_ID, &o.zone_id)
                     && allows(keys::CAPACITY_TYPE, o.capacity_type.name())
             };
-            for offering in kind.offerings.iter().filter(admitted)
-            {
+            for offering in kind.offerings.iter().filter(admitted) {
                 let key =
                     OfferingKey { instance_type: kind.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type };
                 open.push((offering.price.0, key));

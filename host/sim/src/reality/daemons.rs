@@ -100,12 +100,8 @@ impl Reality {
 }
 
 fn with_tolerations(template: &Pod) -> Pod {
-    let usual = TOLERATED.map(|(key, effect)| Toleration {
-        key: Some(key.to_owned()),
-        exists: true,
-        value: String::new(),
-        effect: Some(effect),
-    });
+    let usual =
+        TOLERATED.map(|(key, effect)| Toleration { key: Some(key.to_owned()), exists: true, value: String::new(), effect: Some(effect) });
     let mut template = template.clone();
     template.tolerations.extend(usual);
     template

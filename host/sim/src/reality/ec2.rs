@@ -216,9 +216,11 @@ impl Reality {
     }
 
     pub(super) fn ended(&mut self, claim: &str) {
-        for instance in self.ec2.instances.iter_mut().filter(|i| i.claim == claim) {
+        let node = self.ec2.instances.iter_mut().rev().find(|i| i.claim == claim).map(|instance| {
             instance.gone = true;
-        }
+            instance.node.clone()
+        });
+        self.collect(&node.unwrap_or_default());
         self.tell(Event::Outcome(Box::new(gone(claim))));
     }
 
@@ -240,6 +242,7 @@ impl Reality {
         let node = instance.node.clone();
         self.notes.push(TimelineEvent::InstanceLost { node: node.clone(), claim: claim.to_owned() });
         self.lose(&node);
+        self.collect(&node);
         self.tell(Event::Outcome(Box::new(gone(claim))));
     }
 

@@ -95,10 +95,9 @@ fn aim(action: &Action) -> (String, bool) {
     match action {
         Action::CreateClaim(claim) => (claim.name.clone(), true),
         Action::UpdateClaim { claim, .. } => (claim.clone(), false),
-        Action::Launch { claim }
-        | Action::DeleteClaim { claim, .. }
-        | Action::Terminate { claim }
-        | Action::ReleaseClaim { claim } => (claim.clone(), true),
+        Action::Launch { claim } | Action::DeleteClaim { claim, .. } | Action::Terminate { claim } | Action::ReleaseClaim { claim } => {
+            (claim.clone(), true)
+        }
         Action::RegisterNode { node, .. }
         | Action::InitializeNode { node }
         | Action::CordonNode { node }
@@ -182,7 +181,9 @@ impl Reality {
         let not_before = self.faults.orders.entry(object).or_default();
         let at = self.now.plus(delay).max(*not_before);
         *not_before = at;
-        if self.faults.strikes("doubled orders", weather.doubled_orders, self.now) {
+        // Two launches at once are one to EC2: they have the same client token.
+        let once = matches!(action, Action::Launch { .. });
+        if !once && self.faults.strikes("doubled orders", weather.doubled_orders, self.now) {
             self.queue.put(at, Happening::Order(Box::new(action.clone())));
         }
         self.queue.put(at, Happening::Order(Box::new(action)));

@@ -19,10 +19,7 @@ impl Reality {
             name: instance.node.clone(),
             provider_id: instance.provider_id.clone(),
             labels: self.first_labels(&instance),
-            taints: vec![
-                Taint::new(keys::UNREGISTERED_TAINT, "", Effect::NoExecute),
-                Taint::new(NOT_READY, "", Effect::NoSchedule),
-            ],
+            taints: vec![Taint::new(keys::UNREGISTERED_TAINT, "", Effect::NoExecute), Taint::new(NOT_READY, "", Effect::NoSchedule)],
             capacity,
             allocatable,
             created: self.now,
@@ -66,6 +63,14 @@ impl Reality {
             node.taints.push(Taint::new(NOT_READY, "", Effect::NoSchedule));
         });
         self.lose_pods(name);
+    }
+
+    /// The cloud's controller deletes the node of an instance that is gone. A registered one has a
+    /// finalizer: it stays until the engine lets it go.
+    pub(super) fn collect(&mut self, name: &str) {
+        if self.api.nodes.get(name).is_some_and(|n| !n.labels.contains_key(keys::REGISTERED)) {
+            self.drop_node(name);
+        }
     }
 
     /// All pods of a node vanish, without waiting for anything.

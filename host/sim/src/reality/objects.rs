@@ -7,7 +7,13 @@ use crate::scenario::{ObjectKind, ObjectName, ScenarioObject};
 
 impl Reality {
     /// Creates or replaces objects, in an order that makes sense to those who watch.
-    pub(crate) fn apply(&mut self, objects: Vec<ScenarioObject>) {
+    ///
+    /// # Errors
+    /// When a pod that exists would have to change. Then nothing is applied.
+    pub(crate) fn apply(&mut self, objects: Vec<ScenarioObject>) -> Result<(), String> {
+        if let Some(why) = self.refused(&objects) {
+            return Err(why);
+        }
         let shift = self.shift(&objects);
         let mut objects = objects;
         objects.sort_by_key(order);
@@ -31,6 +37,7 @@ impl Reality {
                 ScenarioObject::Workload(workload) => self.put_workload(*workload),
             }
         }
+        Ok(())
     }
 
     /// Objects of a live cluster carry its time: the latest becomes the story's now.
@@ -42,10 +49,9 @@ impl Reality {
                 let s = &claim.status;
                 [Some(claim.created), s.launched, s.registered, s.initialized, s.last_pod_event].into_iter().flatten().max()
             }
-            ScenarioObject::NodePool(_)
-            | ScenarioObject::NodeClass(..)
-            | ScenarioObject::Workload(_)
-            | ScenarioObject::DaemonSet(_) => None,
+            ScenarioObject::NodePool(_) | ScenarioObject::NodeClass(..) | ScenarioObject::Workload(_) | ScenarioObject::DaemonSet(_) => {
+                None
+            }
         });
         latest.max().filter(|latest| *latest > self.now).map_or(Duration(0), |latest| latest.since(self.now))
     }
@@ -91,7 +97,7 @@ impl Reality {
 
     fn find_pod(&mut self, mut pod: Pod, shift: Duration) {
         if self.api.pods.get(&pod.key).is_some_and(|old| !old.deleting) {
-            return; // a pod's specification does not change
+            return; // it is there already, just so
         }
         pod.created = if pod.uid.is_empty() { self.now } else { moved(pod.created, shift) };
         if pod.uid.is_empty() {
@@ -111,20 +117,26 @@ impl Reality {
         let found = match object.kind {
             ObjectKind::Workload(kind) => self.drop_workload(&(kind, key.clone())),
             ObjectKind::DaemonSet => self.drop_daemon_set(key),
-            ObjectKind::Pod => self.api.pods.contains_key(key) && {
-                self.delete_pod(key);
-                true
-            },
+            ObjectKind::Pod => {
+                self.api.pods.contains_key(key) && {
+                    self.delete_pod(key);
+                    true
+                }
+            }
             ObjectKind::Node => self.delete_node(name),
-            ObjectKind::NodeClaim => self.api.claims.contains_key(name) && {
-                self.delete_claim(name);
-                true
-            },
+            ObjectKind::NodeClaim => {
+                self.api.claims.contains_key(name) && {
+                    self.delete_claim(name);
+                    true
+                }
+            }
             ObjectKind::NodePool => self.drop_pool(name),
-            ObjectKind::NodeClass => self.api.node_classes.remove(name).is_some() && {
-                self.tell(Event::NodeClassGone(name.clone()));
-                true
-            },
+            ObjectKind::NodeClass => {
+                self.api.node_classes.remove(name).is_some() && {
+                    self.tell(Event::NodeClassGone(name.clone()));
+                    true
+                }
+            }
             ObjectKind::Namespace => self.drop_namespace(name),
         };
         if found { Ok(()) } else { Err(format!("there is no {object} to delete")) }

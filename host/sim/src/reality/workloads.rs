@@ -37,9 +37,19 @@ pub(super) struct Managed {
 
 impl Managed {
     /// Pods wanted at a time.
-    fn wanted(&self) -> u32 {
+    pub(super) fn wanted(&self) -> u32 {
         let left = self.workload.completions.map(|n| n.saturating_sub(self.succeeded));
         left.map_or(self.workload.replicas, |left| left.min(self.workload.replicas))
+    }
+
+    /// Its pods.
+    pub(super) fn members(&self) -> impl Iterator<Item = &PodKey> {
+        self.members.iter()
+    }
+
+    /// Whether no more pods are made: a work queue is empty once a pod of it has ended well.
+    pub(super) fn sated(&self) -> bool {
+        self.workload.kind == WorkloadKind::Job && self.workload.completions.is_none() && self.succeeded > 0
     }
 }
 
@@ -100,7 +110,7 @@ impl Reality {
             return self.reconcile_numbered(id, wanted);
         }
         let active: Vec<PodKey> = managed.members.iter().filter(|key| self.active(key)).cloned().collect();
-        if active.len() < wanted {
+        if active.len() < wanted && !managed.sated() {
             let template = managed.workload.template.clone();
             let (owner, prefix) = owner_of(id, managed.version, self.seed);
             for _ in active.len()..wanted {
@@ -148,7 +158,7 @@ impl Reality {
         self.trim(id, surplus);
     }
 
-    fn active(&self, key: &PodKey) -> bool {
+    pub(super) fn active(&self, key: &PodKey) -> bool {
         self.api.pods.get(key).is_some_and(|p| !p.deleting && !p.terminal())
     }
 
@@ -313,12 +323,13 @@ impl Reality {
         }
     }
 
-    /// Whether every workload has all its pods, and every pod runs or has ended.
+    /// Whether every workload has all its pods, and every pod runs or has ended; daemons aside.
     pub(crate) fn all_run(&self) -> bool {
-        let whole = self.workloads.values().all(|managed| {
-            managed.members.iter().filter(|key| self.active(key)).count() >= managed.wanted() as usize
-        });
-        whole && self.api.pods.values().all(|p| p.deleting || p.phase != PodPhase::Pending)
+        let whole = self
+            .workloads
+            .values()
+            .all(|managed| managed.members.iter().filter(|key| self.active(key)).count() >= managed.wanted() as usize || managed.sated());
+        whole && self.api.pods.values().all(|p| p.deleting || p.phase != PodPhase::Pending || self.pinned.contains_key(&p.key))
     }
 
     /// Notes that something befell a pod, together with its like.

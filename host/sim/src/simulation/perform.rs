@@ -26,6 +26,7 @@ impl Simulation {
             self.perform(line, (nth, story.lines.len()), manifests, observer)?;
             self.flush(observer);
         }
+        self.check_books()?;
         expected.retain(|e| !self.shown(&e.text));
         Ok(Ending { unmet: expected })
     }
@@ -49,7 +50,7 @@ impl Simulation {
                 for file in files {
                     objects.extend(manifests.load(file).map_err(cannot)?);
                 }
-                self.reality.apply(objects);
+                self.reality.apply(objects).map_err(cannot)?;
             }
             Verb::Delete(object) => self.reality.delete(object).map_err(cannot)?,
             Verb::Scale(object, replicas) => {
@@ -60,7 +61,7 @@ impl Simulation {
             }
             Verb::Set { object, path, value } => {
                 let objects = manifests.set(object, path, value).map_err(cannot)?;
-                self.reality.apply(objects);
+                self.reality.apply(objects).map_err(cannot)?;
             }
             Verb::Wait(span) => self.wait(*span, place, observer)?,
             Verb::Until { condition, within } => self.until(line, (*condition, *within), place, observer)?,
@@ -72,7 +73,9 @@ impl Simulation {
             Verb::Price { capacity_type, instance_type, zone, price } => {
                 let key = OfferingKey { instance_type: instance_type.clone(), zone: zone.clone(), capacity_type: *capacity_type };
                 if !self.reality.reprice(&key, *price) {
-                    return Err(cannot(format!("{key} is not sold; apply its node class first, and see `whittle types` for what there is")));
+                    return Err(cannot(format!(
+                        "{key} is not sold; apply its node class first, and see `whittle types` for what there is"
+                    )));
                 }
             }
             Verb::Boot(delay) => self.reality.boot = Boot::Told(*delay),
@@ -112,6 +115,7 @@ impl Simulation {
         loop {
             let Err(why) = self.holds(condition) else {
                 self.flush(observer);
+                self.check_books()?;
                 let after_ms = self.now().since(since).0;
                 self.say(&TimelineEvent::Reached { condition: condition.to_string(), after_ms }, observer);
                 return Ok(());

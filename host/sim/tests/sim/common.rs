@@ -38,13 +38,7 @@ fn instance_type(name: &str, cores: i64, gib: i64, price: i64) -> InstanceType {
     let mut offerings = Vec::new();
     for zone in ["us-east-1a", "us-east-1b"] {
         for (capacity_type, price) in [(CapacityType::Spot, price * 2 / 5), (CapacityType::OnDemand, price)] {
-            offerings.push(Offering {
-                zone: zone.into(),
-                zone_id: String::new(),
-                capacity_type,
-                price: Micros(price),
-                available: true,
-            });
+            offerings.push(Offering { zone: zone.into(), zone_id: String::new(), capacity_type, price: Micros(price), available: true });
         }
     }
     InstanceType { name: name.into(), labels, requirements: Arc::default(), capacity, allocatable, offerings }
@@ -133,7 +127,7 @@ pub struct Record {
 impl Observer for Record {
     fn on(&mut self, at: Timestamp, event: &TimelineEvent) {
         self.lines.push(format!("{:>8} {event}", at.0));
-        self.json.push(format!("{} {}", at.0, serde_json::to_string(event).unwrap()));
+        self.json.push(format!("{} {}", at.0, serde_json::to_string(event).expect("an event is plain data")));
     }
 }
 
@@ -158,7 +152,7 @@ impl Run {
 pub fn play_in(scenario: Scenario, settings: Settings, seed: u64, weather: Weather, story: &str) -> Run {
     let mut simulation = Simulation::new(scenario, settings, seed, weather);
     let mut record = Record::default();
-    let story = Story::parse(story).unwrap();
+    let story = Story::parse(story).expect("the story reads");
     let ending = simulation.run(&story, &mut Files::default(), &mut record);
     let summary = simulation.summary();
     Run { simulation, record, ending, summary }
@@ -166,8 +160,6 @@ pub fn play_in(scenario: Scenario, settings: Settings, seed: u64, weather: Weath
 
 pub fn play(scenario: Scenario, story: &str) -> Run {
     let run = play_in(scenario, Settings::default(), 1, Weather::calm(), story);
-    if let Err(error) = &run.ending {
-        panic!("{error}\n{}", run.text());
-    }
+    assert!(run.ending.is_ok(), "{:?}\n{}", run.ending, run.text());
     run
 }

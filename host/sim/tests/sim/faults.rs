@@ -14,7 +14,7 @@ fn world() -> whittle_sim::Scenario {
 fn moments() -> Vec<Timestamp> {
     let mut simulation = Simulation::new(world(), Settings::default(), 3, Weather::calm());
     let mut moments = Vec::new();
-    while simulation.step(Timestamp(120_000), &mut ()).unwrap() {
+    while simulation.step(Timestamp(120_000), &mut ()).expect("no rule is broken") {
         moments.push(simulation.now());
     }
     moments
@@ -63,7 +63,7 @@ fn weather_is_safe_and_passes() {
         let run = play_in(world(), Settings::default(), seed, weather, story);
         assert!(run.ending.is_ok(), "seed {seed}, weather {weather}\n{:?}\n{}", run.ending, run.text());
         assert_eq!(run.summary.stray_launches, 0, "seed {seed}, weather {weather}\n{}", run.text());
-        assert_eq!(run.simulation.engine().world().claims().count(), 0, "seed {seed}");
+        assert_eq!(run.simulation.engine().world().claims().count(), 0, "seed {seed}, weather {weather}\n{}", run.text());
     }
 }
 

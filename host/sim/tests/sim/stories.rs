@@ -1,8 +1,8 @@
 //! What the simulated cluster does, as short stories.
 
-use super::common::{self, Run, daemon_set, deployment, limited, play, play_in, pool, scenario, workload};
+use super::common::{self, Files, Run, daemon_set, deployment, limited, play, play_in, pool, scenario, template, workload};
 use whittle_model::{Settings, Timestamp};
-use whittle_sim::{RunError, ScenarioObject, Weather, WorkloadKind};
+use whittle_sim::{RunError, ScenarioObject, Simulation, Story, Weather, WorkloadKind};
 
 const INFLATE: &str = "scale deployment/inflate 5\nuntil pods running\ndelete deployment/inflate\nuntil nodes 0\nuntil settled";
 
@@ -131,6 +131,8 @@ fn a_job_ends_and_its_node_goes() {
 fn an_interrupted_instance_is_replaced() {
     let world = scenario(vec![pool("default", &["spot"])], vec![deployment("web", 2, 1000, 1024)]);
     let run = play(world, "until pods running\ninterrupt spot\nwait 3m\nuntil pods running\nuntil settled");
+    let lost = run.record.lines.iter().find(|l| l.contains("interruption of")).unwrap();
+    assert!(run.summary.nodes.iter().all(|n| !lost.contains(&n.name)), "{}", run.text());
     assert!(run.has("is gone"), "{}", run.text());
     assert_eq!(run.summary.pods.running, 2);
     assert_eq!(run.simulation.engine().world().claims().count(), run.summary.nodes.len(), "{}", run.text());
@@ -171,19 +173,20 @@ fn lines_that_cannot_be_done_say_why() {
 
 #[test]
 fn a_live_cluster_is_the_starting_world() {
-    let first = play(scenario(vec![pool("default", &["on-demand"])], vec![deployment("web", 3, 1000, 1024)]), "until pods running\nuntil settled");
+    let first =
+        play(scenario(vec![pool("default", &["on-demand"])], vec![deployment("web", 3, 1000, 1024)]), "until pods running\nuntil settled");
     let world = first.simulation.engine().world();
     let far = 1_700_000_000_000;
     let mut objects: Vec<ScenarioObject> = Vec::new();
     for node in world.nodes() {
-        let mut node = node.clone();
-        node.created = Timestamp(node.created.0 + far);
-        objects.push(ScenarioObject::Node(Box::new(node)));
-        for key in world.pods_on(&objects_node(&objects)) {
+        for key in world.pods_on(&node.name) {
             let mut pod = world.pod(key).unwrap();
             pod.created = Timestamp(pod.created.0 + far);
             objects.push(ScenarioObject::Pod(Box::new(pod)));
         }
+        let mut node = node.clone();
+        node.created = Timestamp(node.created.0 + far);
+        objects.push(ScenarioObject::Node(Box::new(node)));
     }
     for claim in world.claims() {
         let mut claim = claim.clone();
@@ -195,14 +198,10 @@ fn a_live_cluster_is_the_starting_world() {
         objects.push(ScenarioObject::Claim(Box::new(claim)));
     }
     objects.push(deployment("web", 3, 1000, 1024));
-    let again = play(scenario(vec![pool("default", &["on-demand"])], objects), "until settled\nwait 5m\ndelete deployment/web\nuntil nodes 0");
+    let again =
+        play(scenario(vec![pool("default", &["on-demand"])], objects), "until settled\nwait 5m\ndelete deployment/web\nuntil nodes 0");
     assert!(again.summary.launches.is_empty(), "{}", again.text());
     assert_eq!(again.summary.disruptions.len(), first.summary.nodes.len());
-}
-
-fn objects_node(objects: &[ScenarioObject]) -> String {
-    let Some(ScenarioObject::Node(node)) = objects.iter().rev().find(|o| matches!(o, ScenarioObject::Node(_))) else { panic!("a node") };
-    node.name.clone()
 }
 
 #[test]
@@ -228,5 +227,34 @@ fn explain_tells_of_choice_and_runner_up() {
     assert!(huge.contains("pending") && huge.contains("nodepool default"), "{huge}");
     let node = run.simulation.explain(&run.summary.nodes[0].name).unwrap().join("\n");
     assert!(node.contains("now on it: default/web-"), "{node}");
+    assert_eq!(run.simulation.explain("deployment/huge").unwrap().join("\n"), huge);
     assert!(run.simulation.explain("nobody").is_err());
+}
+
+#[test]
+fn a_work_queue_is_done_when_one_of_its_pods_is() {
+    let mut job = workload(WorkloadKind::Job, "queue", 3, 500, 256);
+    job.template.annotations.insert("whittle.sh/runs-for".into(), "1m".into());
+    let world = scenario(vec![pool("default", &["on-demand"])], vec![ScenarioObject::Workload(Box::new(job))]);
+    let run = play(world, "until pods running\nwait 10m\nuntil pods running");
+    assert_eq!(run.record.lines.iter().filter(|l| l.contains("created")).count(), 1, "{}", run.text());
+    assert_eq!((run.summary.pods.running, run.summary.nodes.len()), (0, 0));
+}
+
+#[test]
+fn a_pod_that_exists_does_not_change() {
+    let bare = |milli| ScenarioObject::Pod(Box::new(template("default", "one", milli, 128)));
+    let mut files = Files(vec![("one", vec![bare(100)]), ("other", vec![bare(200)])]);
+    let mut simulation = Simulation::new(scenario(Vec::new(), Vec::new()), Settings::default(), 1, Weather::calm());
+    let story = Story::parse("apply one\napply one\napply other").unwrap();
+    let error = simulation.run(&story, &mut files, &mut ()).unwrap_err();
+    assert!(error.to_string().starts_with("story line 3") && error.to_string().contains("delete the pod first"), "{error}");
+}
+
+#[test]
+fn expected_text_is_looked_for_in_what_happened_and_not_in_the_story() {
+    let world = scenario(vec![pool("default", &["on-demand"])], vec![deployment("web", 1, 1000, 1024)]);
+    let run = play(world, "expect 1 pod of default/web running\nexpect until pods\nuntil pods running");
+    let unmet: Vec<(usize, String)> = run.ending.unwrap().unmet.into_iter().map(|e| (e.number, e.text)).collect();
+    assert_eq!(unmet, [(2, "until pods".to_owned())]);
 }
