@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Action, Duration, Event, Outcome, PodKey, Scorer, Timestamp};
+use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
 
 use crate::agenda::Agenda;
 use crate::audit::audit;
@@ -133,6 +133,12 @@ impl Engine {
             Event::DaemonSetGone(key) => {
                 self.world.daemon_sets.remove(key);
             }
+            Event::Namespace(name, labels) => {
+                self.world.namespaces.insert(name.clone(), labels.clone());
+            }
+            Event::NamespaceGone(name) => {
+                self.world.namespaces.remove(name);
+            }
             Event::Outcome(outcome) => self.outcome(outcome, now),
         }
     }
@@ -191,8 +197,8 @@ impl Engine {
     }
 
     /// What the running pods would cost packed from nothing.
-    pub fn yardstick(&self, now: Timestamp, scorer: &mut dyn Scorer) -> Yardstick {
-        plan::yardstick(&self.world, scorer, now)
+    pub fn yardstick(&self, now: Timestamp) -> Yardstick {
+        plan::yardstick(&self.world, now)
     }
 
     /// Everything another engine needs to go on from here.
@@ -338,13 +344,16 @@ impl Engine {
 /// Plans for pods without a place and orders the claims; true when some fit nowhere.
 fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
     let plan = plan::plan(round.world, scorer, round.now);
+    let judged = round.world.settings.compare_policies && !plan.policies.is_empty();
+    let without = judged.then(|| plan::plan(round.world, &mut ListPrice, round.now).nodes.iter().map(|n| n.cost).sum());
     let objections = audit(round.world, &plan, round.now);
     if !objections.is_empty() {
         // A plan that the auditor objects to is a bug: nothing is bought on its word.
         round.report.objections.extend(objections.iter().map(ToString::to_string));
         return true;
     }
-    round.report.objections.extend(plan.scorer_failure.iter().cloned());
+    round.report.policies = plan.policies;
+    round.report.failures = plan.failures;
     let hungry = !plan.unplaced.is_empty();
     for (on, pods) in plan.placed {
         let pods: Vec<PodKey> = pods.into_iter().filter(|pod| plan::bins::meant_for(round.world, pod) != Some(&on)).collect();
@@ -364,6 +373,8 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
             pods: node.pods,
             choice: node.choice,
             price: node.cost,
+            list: node.list,
+            rank: node.rank,
             types: node.claim.requirements.get(whittle_model::keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
             runner_up: node.runner_up,
         })));
@@ -372,6 +383,9 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
     }
     round.report.steps.extend(plan.unplaced.into_iter().map(|u| Step::Unplaced(Box::new(u))));
     round.report.choice = plan.choice;
+    if let Some(choice) = &mut round.report.choice {
+        choice.without_policies = without;
+    }
     hungry
 }
 

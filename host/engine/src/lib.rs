@@ -12,6 +12,7 @@ pub mod audit;
 mod batch;
 mod engine;
 mod intern;
+mod judging;
 mod ledger;
 mod lifecycle;
 pub mod pack;

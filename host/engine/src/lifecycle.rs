@@ -224,6 +224,7 @@ pub(crate) fn launch_failed(round: &mut Round<'_>, claim: &str, failure: &Launch
             let until = round.now.plus(SOLD_OUT_FOR);
             for offering in offerings {
                 round.world.sold_out.insert(offering.clone(), until);
+                round.world.sold_out_log.insert(offering.clone(), round.now);
                 round.report.steps.push(Step::SoldOut { offering: offering.clone(), until });
             }
             condemn(round, claim, "InsufficientCapacity");

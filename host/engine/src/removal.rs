@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::scorer::{Move, MoveVerdict};
+use whittle_model::scorer::MoveVerdict;
 use whittle_model::{Action, Micros, NodeClaim, Scorer, Timestamp, keys};
 
+use crate::judging;
 use crate::ledger::Order;
 use crate::lifecycle;
 use crate::report::ClaimStep;
@@ -83,20 +84,18 @@ pub(crate) fn empty_nodes(round: &mut Round<'_>, names: &BTreeSet<String>, score
     if due.is_empty() {
         return;
     }
-    let moves: Vec<Move> =
-        due.iter().map(|(_, node, price)| Move { kind: "empty", nodes: vec![node.clone()], pods: Vec::new(), savings: *price }).collect();
-    let verdicts = match scorer.score_moves(&moves) {
-        Ok(verdicts) if verdicts.len() == moves.len() => verdicts,
-        Ok(_) => return round.report.objections.push(format!("the scorer did not answer for all of {} moves; none is made", moves.len())),
-        Err(failure) => return round.report.objections.push(format!("{failure}; no move is made")),
-    };
     let mut ranked: Vec<(i64, String)> = Vec::new();
-    for ((claim, _, _), verdict) in due.into_iter().zip(verdicts) {
+    let names: Vec<String> = due.into_iter().map(|(claim, _, _)| claim).collect();
+    for (claim, verdict) in judging::empty_moves(round.world, &names, scorer, round.now, &mut round.report.failures) {
         match verdict {
             MoveVerdict::Score(score) => ranked.push((score, claim)),
-            MoveVerdict::Vetoed(reason) => round.step(&claim, ClaimStep::Kept(scorer.reason(reason))),
+            MoveVerdict::Vetoed(reason) => {
+                let why = scorer.reason(reason);
+                round.step(&claim, ClaimStep::Kept(why));
+            }
         }
     }
+    round.report.policies.extend(scorer.close());
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     for (_, claim) in ranked {
         lifecycle::delete(round, &claim, "Empty");

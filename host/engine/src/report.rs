@@ -2,7 +2,7 @@
 //! events, logs and `explain` are made from it and from nothing else.
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{CapacityType, Micros, OfferingKey, PodKey, Timestamp};
+use whittle_model::{CapacityType, Micros, OfferingKey, PodKey, PolicyRecord, ScorerFailure, Timestamp};
 
 /// One round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -13,6 +13,10 @@ pub struct Report {
     pub steps: Vec<Step>,
     /// How new nodes were chosen, when any were needed.
     pub choice: Option<Choice>,
+    /// What each policy did.
+    pub policies: Vec<PolicyRecord>,
+    /// Policies that failed, and were left out or closed their pools.
+    pub failures: Vec<ScorerFailure>,
     /// What the independent auditor objects to; empty unless there is a bug.
     pub objections: Vec<String>,
 }
@@ -65,8 +69,12 @@ pub struct PlannedClaim {
     pub pods: Vec<PodKey>,
     /// The offering the plan counts on: the best-ranked that fits.
     pub choice: OfferingKey,
-    /// Its price of an hour.
+    /// Its price of an hour: what the bill will say.
     pub price: Micros,
+    /// Its list price of an hour.
+    pub list: Micros,
+    /// What choice minimised, an hour: the price, unless policies see it otherwise.
+    pub rank: Micros,
     /// How many instance types the claim leaves open.
     pub types: usize,
     /// The best offering of another type and its price.
@@ -134,6 +142,8 @@ pub struct Choice {
     pub greedy: Micros,
     /// No plan for these pods costs less.
     pub bound: Micros,
+    /// Cost of an hour of the plan for the same pods without policies, when that was asked for.
+    pub without_policies: Option<Micros>,
     /// Capacity types of the new nodes, with counts.
     pub mix: Vec<(CapacityType, usize)>,
 }

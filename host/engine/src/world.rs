@@ -91,8 +91,12 @@ pub struct World {
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
+    /// Labels of namespaces.
+    pub(crate) namespaces: BTreeMap<String, Labels>,
     /// Offerings that answered "sold out", and until when they are left alone.
     pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
+    /// When offerings last answered "sold out", for a day.
+    pub(crate) sold_out_log: BTreeMap<OfferingKey, Timestamp>,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
@@ -115,7 +119,9 @@ pub(crate) struct WorldObjects {
     node_classes: Vec<NodeClass>,
     daemon_sets: Vec<DaemonSet>,
     catalogs: Vec<Arc<Catalog>>,
+    namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
+    sold_out_log: Vec<(OfferingKey, Timestamp)>,
     assigned: Vec<(PodKey, String)>,
 }
 
@@ -205,6 +211,11 @@ impl World {
     #[must_use]
     pub fn sold_out_until(&self, offering: &OfferingKey) -> Option<Timestamp> {
         self.sold_out.get(offering).copied()
+    }
+
+    /// Seconds since an offering last answered that it is sold out; -1 when that is not remembered.
+    pub(crate) fn sold_out_ago(&self, offering: &OfferingKey, now: Timestamp) -> i64 {
+        self.sold_out_log.get(offering).map_or(-1, |at| now.since(*at).as_seconds().max(0))
     }
 
     /// The settings in force.
@@ -400,7 +411,9 @@ impl World {
             node_classes: self.node_classes.values().cloned().collect(),
             daemon_sets: self.daemon_sets.values().cloned().collect(),
             catalogs: self.catalogs.values().cloned().collect(),
+            namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
         }
     }
@@ -420,7 +433,9 @@ impl World {
         world.node_classes = objects.node_classes.into_iter().map(|c| (c.name.clone(), c)).collect();
         world.daemon_sets = objects.daemon_sets.into_iter().map(|d| (d.key.clone(), d)).collect();
         world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
+        world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
+        world.sold_out_log = objects.sold_out_log.into_iter().collect();
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CapacityType, Catalog, DaemonSet, Micros, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Pod, PodKey, Resources, Settings,
+    CapacityType, Catalog, DaemonSet, Labels, Micros, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Pod, PodKey, Resources, Settings,
 };
 
 /// Something that happened, in the order the doors saw it.
@@ -43,6 +43,10 @@ pub enum Event {
     DaemonSet(Box<DaemonSet>),
     /// A DaemonSet is gone.
     DaemonSetGone(PodKey),
+    /// A namespace is as given: its name and labels.
+    Namespace(String, Labels),
+    /// A namespace is gone.
+    NamespaceGone(String),
     /// What an action came to.
     Outcome(Box<Outcome>),
 }

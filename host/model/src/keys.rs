@@ -35,6 +35,9 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 pub const LAUNCH_GROUP: &str = "whittle.sh/launch";
 /// Annotation of a NodePool: its chain of scoring policies.
 pub const POLICY: &str = "whittle.sh/policy";
+/// Annotation of a NodeClaim that was chosen under policies: the offerings to buy from, best first,
+/// as a JSON list of `["type", "zone", rank in micro-dollars]`.
+pub const OFFERS: &str = "whittle.sh/offers";
 /// Taint of a node that is being drained.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint that a node carries from its boot until it is registered.

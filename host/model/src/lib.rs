@@ -40,9 +40,9 @@ pub use quantity::{Quantity, QuantityError};
 pub use requirement::{Operator, Requirement, RequirementError};
 pub use requirements::{Incompatible, Requirements};
 pub use resources::Resources;
-pub use scorer::{ListPrice, Scorer};
+pub use scorer::{ListPrice, PolicyRecord, Scorer, ScorerFailure};
 pub use selector::{LabelSelector, SelectorOperator, SelectorRequirement};
-pub use settings::{Nomination, Packing, Settings};
+pub use settings::{Cluster, Nomination, Packing, Settings};
 pub use taint::{Effect, Taint, Toleration};
 pub use time::{Duration, Timestamp};
 

@@ -1,18 +1,12 @@
 //! The port through which prices and moves are judged. The native default takes prices as they
-//! are listed; WebAssembly policies answer through the same port.
+//! are listed; WebAssembly policies answer through the same port, in whole tables.
 
-use crate::{Micros, OfferingKey, PodKey};
+use std::sync::Arc;
 
-/// One offering to be priced.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate<'a> {
-    /// The pool that would own the node.
-    pub node_pool: &'a str,
-    /// What would be bought.
-    pub offering: OfferingKey,
-    /// List price of an hour; for spot today's price.
-    pub list: Micros,
-}
+use serde::{Deserialize, Serialize};
+
+use crate::Micros;
+use crate::policy::{Judging, Pricing, RoundFacts, Wants, Words};
 
 /// What a candidate is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +18,8 @@ pub enum Verdict {
         /// What the bill will say.
         cost: Micros,
     },
-    /// It must not be bought, for the reason of this index.
+    /// It must not be bought; [`Scorer::reason`] tells why.
     Vetoed(u32),
-}
-
-/// One move that would change the cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Move {
-    /// `empty`, and with later versions `underutilized`, `drifted`, `expired`, `rebalance`.
-    pub kind: &'static str,
-    /// The nodes that would go.
-    pub nodes: Vec<String>,
-    /// The pods that would have to move.
-    pub pods: Vec<PodKey>,
-    /// What it saves of the bill, an hour.
-    pub savings: Micros,
 }
 
 /// What a move is worth.
@@ -46,52 +27,110 @@ pub struct Move {
 pub enum MoveVerdict {
     /// Higher goes first.
     Score(i64),
-    /// It must not be made, for the reason of this index.
+    /// It must not be made; [`Scorer::reason`] tells why.
     Vetoed(u32),
 }
 
-/// A scorer that could not answer. Its answers are discarded and the plan is made without it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("scoring policy {policy} failed: {why}")]
+/// A chain that could not answer. What it answered before in the same round is discarded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("scoring policy {policy}: {why}")]
 pub struct ScorerFailure {
     /// The policy's name.
     pub policy: String,
+    /// The chain it stands in.
+    pub chain: String,
     /// What went wrong.
     pub why: String,
+    /// Whether its owner would rather have nothing bought or moved than go on without it. When not,
+    /// the scorer has left it out by now, and the round is to be made again.
+    pub closed: bool,
 }
 
-/// Judges candidates and moves, in whole batches. A pure function of what it is given.
+/// What a policy did in a round.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PolicyRecord {
+    /// The policy's name.
+    pub policy: String,
+    /// The chain it stood in.
+    pub chain: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many rows it judged.
+    pub rows: u64,
+    /// What its calls used of their fuel; 0 when it runs natively.
+    pub fuel: u64,
+    /// A hash of all it answered.
+    pub answers: u64,
+    /// Rows whose rank it changed.
+    pub ranked: u64,
+    /// Rows whose cost it changed.
+    pub priced: u64,
+    /// Rows it vetoed, by reason.
+    pub vetoes: Vec<(String, u64)>,
+    /// What went wrong with it, if something did.
+    pub failure: Option<String>,
+}
+
+/// Judges candidates and moves, chain by chain, in whole tables. A pure function of what it is
+/// given. A chain is named by the text of a NodePool's annotation; empty when it has none.
 pub trait Scorer {
-    /// Prices every candidate, in order.
+    /// What the policies of a chain are to be given; `None` when list prices decide.
     ///
     /// # Errors
-    /// When the scorer cannot answer; the caller goes on without it.
-    fn price_candidates(&mut self, candidates: &[Candidate<'_>]) -> Result<Vec<Verdict>, ScorerFailure>;
+    /// When a policy of the chain cannot be asked and its owner said `Closed`.
+    fn chain(&mut self, chain: &str) -> Result<Option<Arc<Wants>>, ScorerFailure>;
 
-    /// Scores every move, in order.
+    /// Begins a round: time and facts of the cluster, columns as in [`Wants::round`].
     ///
     /// # Errors
-    /// When the scorer cannot answer; the caller goes on without it.
-    fn score_moves(&mut self, moves: &[Move]) -> Result<Vec<MoveVerdict>, ScorerFailure>;
+    /// When a policy fails.
+    fn open(&mut self, chain: &str, words: &Words, facts: &RoundFacts) -> Result<(), ScorerFailure>;
 
-    /// The text of a veto's reason.
-    fn reason(&self, index: u32) -> String;
+    /// Prices every row of table `candidates`, in order.
+    ///
+    /// # Errors
+    /// When a policy fails.
+    fn price(&mut self, chain: &str, words: &Words, tables: &Pricing) -> Result<Vec<Verdict>, ScorerFailure>;
+
+    /// Scores every row of table `moves`, in order.
+    ///
+    /// # Errors
+    /// When a policy fails.
+    fn judge(&mut self, chain: &str, words: &Words, tables: &Judging) -> Result<Vec<MoveVerdict>, ScorerFailure>;
+
+    /// The text of a veto's reason, naming the policy.
+    fn reason(&self, number: u32) -> String;
+
+    /// Ends the round and tells what each policy did in it.
+    fn close(&mut self) -> Vec<PolicyRecord>;
 }
 
-/// The native default: rank and cost are the list price, and the move that saves most goes first.
+/// The native default: no chain asks for anything, so rank and cost are the list price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ListPrice;
 
 impl Scorer for ListPrice {
-    fn price_candidates(&mut self, candidates: &[Candidate<'_>]) -> Result<Vec<Verdict>, ScorerFailure> {
-        Ok(candidates.iter().map(|c| Verdict::Priced { rank: c.list, cost: c.list }).collect())
+    fn chain(&mut self, _chain: &str) -> Result<Option<Arc<Wants>>, ScorerFailure> {
+        Ok(None)
     }
 
-    fn score_moves(&mut self, moves: &[Move]) -> Result<Vec<MoveVerdict>, ScorerFailure> {
-        Ok(moves.iter().map(|m| MoveVerdict::Score(m.savings.0)).collect())
+    fn open(&mut self, _chain: &str, _words: &Words, _facts: &RoundFacts) -> Result<(), ScorerFailure> {
+        Ok(())
     }
 
-    fn reason(&self, _index: u32) -> String {
+    fn price(&mut self, _chain: &str, _words: &Words, _tables: &Pricing) -> Result<Vec<Verdict>, ScorerFailure> {
+        Ok(Vec::new())
+    }
+
+    fn judge(&mut self, _chain: &str, _words: &Words, _tables: &Judging) -> Result<Vec<MoveVerdict>, ScorerFailure> {
+        Ok(Vec::new())
+    }
+
+    fn reason(&self, _number: u32) -> String {
         String::new()
+    }
+
+    fn close(&mut self) -> Vec<PolicyRecord> {
+        Vec::new()
     }
 }

@@ -1,5 +1,7 @@
 //! Settings a plan reads.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Duration;
@@ -24,6 +26,17 @@ pub enum Nomination {
     Off,
 }
 
+/// What policies are told of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cluster {
+    /// Its name.
+    pub name: String,
+    /// AWS account; empty when unknown.
+    pub account: String,
+    /// Numbers its owner publishes, by name.
+    pub signals: BTreeMap<String, i64>,
+}
+
 /// Settings; the defaults are Karpenter's where it has the setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -37,6 +50,11 @@ pub struct Settings {
     pub nomination: Nomination,
     /// Kubernetes minor version of the server: 36 for 1.36.
     pub kubernetes_minor: u32,
+    /// Name of the cluster, AWS account, and numbers its owner publishes for policies.
+    pub cluster: Cluster,
+    /// Whether each plan under policies also says what it would cost without them. It is planned
+    /// twice for that.
+    pub compare_policies: bool,
     /// Budget of the improvement phase, in steps; a step is about a hundred comparisons.
     pub improvement_steps: u64,
 }
@@ -57,6 +75,8 @@ impl Default for Settings {
             packing: Packing::Cost,
             nomination: Nomination::Auto,
             kubernetes_minor: 36,
+            cluster: Cluster::default(),
+            compare_policies: false,
             improvement_steps: 1_000_000,
         }
     }

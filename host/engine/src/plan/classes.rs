@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use whittle_model::{AntiAffinityTerm, PodKey, Resources, Timestamp, Toleration};
 
 use super::amounts::{Amounts, Dimensions};
+use super::pricer::Pricer;
 use super::states::{ProfileId, States};
 use super::tables::alternatives_of;
 use crate::intern::Lookup;
@@ -31,6 +32,10 @@ pub(crate) struct Class<'w> {
     /// Anti-affinity terms it has, and those that select it: ascending numbers.
     pub(crate) owned: Vec<u32>,
     pub(crate) matched: Vec<u32>,
+    /// What tells its pods from others of their shape for policies: see [`Askers::split_value`].
+    pub(crate) split: Vec<i64>,
+    /// Its asker.
+    pub(crate) asker: u32,
     /// Its pods by creation, then uid.
     pub(crate) members: Vec<Member<'w>>,
 }
@@ -109,53 +114,50 @@ pub(crate) struct Run {
     pub(crate) count: usize,
 }
 
-/// Gathers pods into classes, ordered by CPU and memory descending, then by their first pod.
-pub(crate) fn classify<'w>(
-    world: &'w World,
-    pods: &[&'w PodKey],
-    dimensions: &Dimensions,
-    terms: &mut Terms<'w>,
-    states: &mut States,
-) -> Vec<Class<'w>> {
-    let mut by_kind: BTreeMap<(u32, Vec<u32>), Vec<Member<'w>>> = BTreeMap::new();
-    let mut plain: BTreeMap<u32, Vec<Member<'w>>> = BTreeMap::new();
-    for key in pods {
-        let Some(record) = world.pods.get(*key) else { continue };
-        let member = Member { created: record.created, uid: &record.uid, key };
-        let matched = if terms.is_empty() { Vec::new() } else { terms.matched(world, record) };
-        if matched.is_empty() {
-            plain.entry(record.shape).or_default().push(member);
-        } else {
-            by_kind.entry((record.shape, matched)).or_default().push(member);
-        }
-    }
-    let all = plain.into_iter().map(|(shape, members)| ((shape, Vec::new()), members)).chain(by_kind);
-    let mut classes: Vec<Class<'w>> =
-        all.map(|((shape, matched), members)| class(world, shape, matched, members, dimensions, terms, states)).collect();
-    classes.sort_by(|a, b| b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1])).then_with(|| first(a).cmp(&first(b))));
-    classes
+/// What makes pods of one class: shape, terms that select them, and what policies look at.
+type Sort = (u32, Vec<u32>, Vec<i64>);
+
+/// Where classes come from.
+pub(crate) struct Sorting<'a, 'w, 'p> {
+    pub(crate) world: &'w World,
+    pub(crate) dimensions: &'a Dimensions,
+    pub(crate) terms: &'a mut Terms<'w>,
+    pub(crate) states: &'a mut States,
+    pub(crate) pricer: &'a mut Pricer<'p>,
+    pub(crate) now: Timestamp,
 }
 
-fn class<'w>(
-    world: &'w World,
-    shape_number: u32,
-    matched: Vec<u32>,
-    mut members: Vec<Member<'w>>,
-    dimensions: &Dimensions,
-    terms: &Terms<'w>,
-    states: &mut States,
-) -> Class<'w> {
-    members.sort_by(|a, b| (a.created, a.uid).cmp(&(b.created, b.uid)));
-    let shape = world.shapes.value(shape_number);
-    let owned = members.first().and_then(|m| world.pods.get(m.key)).map(|record| terms.owned(world, record)).unwrap_or_default();
-    Class {
-        requests: &shape.requests,
-        tolerations: &shape.tolerations,
-        need: dimensions.dense(&shape.requests),
-        profiles: alternatives_of(&shape.affinity).iter().map(|wanted| states.profile(wanted)).collect(),
-        owned,
-        matched,
-        members,
+impl<'w> Sorting<'_, 'w, '_> {
+    /// Gathers pods into classes, ordered by CPU and memory descending, then by their first pod.
+    pub(crate) fn classify(&mut self, pods: &[&'w PodKey]) -> Vec<Class<'w>> {
+        let mut sorted: BTreeMap<Sort, Vec<Member<'w>>> = BTreeMap::new();
+        let mut plain: BTreeMap<u32, Vec<Member<'w>>> = BTreeMap::new();
+        for key in pods {
+            let Some(record) = self.world.pods.get(*key) else { continue };
+            let member = Member { created: record.created, uid: &record.uid, key };
+            let matched = if self.terms.is_empty() { Vec::new() } else { self.terms.matched(self.world, record) };
+            let split = self.pricer.askers.split(self.world, record, &mut self.pricer.words);
+            if matched.is_empty() && split.is_empty() {
+                plain.entry(record.shape).or_default().push(member);
+            } else {
+                sorted.entry((record.shape, matched, split)).or_default().push(member);
+            }
+        }
+        let all = plain.into_iter().map(|(shape, members)| ((shape, Vec::new(), Vec::new()), members)).chain(sorted);
+        let mut classes: Vec<Class<'w>> = all.map(|(sort, members)| self.class(sort, members)).collect();
+        classes.sort_by(|a, b| b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1])).then_with(|| first(a).cmp(&first(b))));
+        classes
+    }
+
+    fn class(&mut self, (shape, matched, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
+        members.sort_by(|a, b| (a.created, a.uid).cmp(&(b.created, b.uid)));
+        let shape = self.world.shapes.value(shape);
+        let owned =
+            members.first().and_then(|m| self.world.pods.get(m.key)).map(|record| self.terms.owned(self.world, record)).unwrap_or_default();
+        let need = self.dimensions.dense(&shape.requests);
+        let asker = self.pricer.asker(&members, &need, self.now);
+        let profiles = alternatives_of(&shape.affinity).iter().map(|wanted| self.states.profile(wanted, asker)).collect();
+        Class { requests: &shape.requests, tolerations: &shape.tolerations, need, profiles, owned, matched, split, asker, members }
     }
 }
 

@@ -2,8 +2,9 @@
 //! [`crate::pack`], and from its answer back to claims.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use whittle_model::Toleration;
+use whittle_model::{Micros, Toleration};
 
 use super::amounts::fits;
 use super::bins::repelling;
@@ -76,7 +77,7 @@ fn openings(bench: &mut Bench<'_, '_>) -> Openings {
     for profile in profiles {
         let states = (0..bench.tables.pools.len())
             .map(|pool| {
-                let base = bench.states.base(pool);
+                let base = bench.states.base(pool)?;
                 bench.states.merge(bench.tables, base, profile)
             })
             .collect();
@@ -93,31 +94,47 @@ fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (
             if remaining.limited(pool) && remaining.crossed(pool, &row.instance_type.capacity).is_some() {
                 continue;
             }
-            let mut best: BTreeMap<BTreeSet<usize>, usize> = BTreeMap::new();
-            for offer in row.offers.clone() {
-                let admits: BTreeSet<usize> = openings
-                    .values()
-                    .enumerate()
-                    .filter(|(_, states)| states[pool].is_some_and(|s| bench.states.get(s).offers.contains(offer)))
-                    .map(|(profile, _)| profile)
-                    .collect();
-                if admits.is_empty() {
-                    continue;
-                }
-                let slot = best.entry(admits).or_insert(offer);
-                if (table.offers[offer].rank, offer) < (table.offers[*slot].rank, *slot) {
-                    *slot = offer;
-                }
-            }
-            for (admits, offer) in best {
-                let priced = &table.offers[offer];
-                kinds.push(Kind { capacity: row.room.to_vec(), rank: priced.rank, cost: priced.cost });
+            for (admits, (rank, offer, cost)) in levels(bench, openings, pool, row.offers.clone()) {
+                kinds.push(Kind { capacity: row.room.to_vec(), rank, cost });
                 sources.push(Source { pool, offer });
                 admitted.push(admits);
             }
         }
     }
     (kinds, sources, admitted)
+}
+
+/// For each set of profiles that some offering admits at some rank: the best such offering, with
+/// its rank and cost. A node ranks as its dearest asker, so an offering that costs one asker more
+/// than another is two kinds: one for the first level of rank and those who pay no more, and one for
+/// all.
+fn levels(
+    bench: &Bench<'_, '_>,
+    openings: &Openings,
+    pool: usize,
+    offers: Range<usize>,
+) -> BTreeMap<BTreeSet<usize>, (Micros, usize, Micros)> {
+    let mut best: BTreeMap<BTreeSet<usize>, (Micros, usize, Micros)> = BTreeMap::new();
+    for offer in offers {
+        let mut by_rank: BTreeMap<Micros, (Micros, Vec<usize>)> = BTreeMap::new();
+        for (profile, states) in openings.values().enumerate() {
+            let Some(state) = states[pool].filter(|s| bench.states.get(*s).offers.contains(offer)) else { continue };
+            if let Some(price) = bench.states.purse_of(state).prices[offer] {
+                let level = by_rank.entry(price.rank).or_default();
+                level.0 = level.0.max(price.cost);
+                level.1.push(profile);
+            }
+        }
+        let mut admits = BTreeSet::new();
+        for (rank, (cost, profiles)) in by_rank {
+            admits.extend(profiles);
+            let slot = best.entry(admits.clone()).or_insert((rank, offer, cost));
+            if (rank, offer) < (slot.0, slot.1) {
+                *slot = (rank, offer, cost);
+            }
+        }
+    }
+    best
 }
 
 /// Classes that never share a node: by anti-affinity, or because they ask for different values of
@@ -210,8 +227,8 @@ impl Translated {
         let mut claim: Option<OpenClaim> = None;
         for (class, count) in items {
             let (number, count) = (self.classes[*class as usize], *count as usize);
-            let current = claim
-                .get_or_insert_with(|| OpenClaim::new(source.pool, bench.states.base(source.pool), bench.tables.dimensions.names().len()));
+            let base = bench.states.base(source.pool)?;
+            let current = claim.get_or_insert_with(|| OpenClaim::new(source.pool, base, bench.tables.dimensions.names().len()));
             let state = classes[number].profiles.iter().find_map(|profile| {
                 let state = bench.states.merge(bench.tables, current.state, *profile)?;
                 bench.states.get(state).offers.contains(source.offer).then_some(state)
@@ -248,6 +265,6 @@ fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count
 /// The best-ranked offering that holds what a claim holds.
 fn best_offer(bench: &Bench<'_, '_>, claim: &OpenClaim) -> Option<usize> {
     let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(claim.state));
-    let offers = table.ranked.iter().map(|o| *o as usize).filter(|o| state.offers.contains(*o));
-    offers.into_iter().find(|o| fits(&claim.used, &table.rows[table.offers[*o].row as usize].room))
+    let mut offers = bench.states.purse_of(claim.state).ranked.iter().map(|o| *o as usize).filter(|o| state.offers.contains(*o));
+    offers.find(|o| fits(&claim.used, &table.rows[table.offers[*o].row as usize].room))
 }

@@ -3,14 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use whittle_model::scorer::ScorerFailure;
 use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, keys};
 
 use super::amounts::fits;
+use super::askers::mix_column;
 use super::classes::runs;
 use super::greedy::{Bench, Draft, OpenClaim, pack};
 use super::limits::Remaining;
+use super::mix::{Mix, Part};
+use super::pricer::{ASKED_AGAIN, Price};
 use super::states::State;
-use super::tables::{Offer, PoolTable};
+use super::tables::PoolTable;
 
 /// EC2 is asked for at most this many types in one launch; naming more would only make the claim
 /// larger.
@@ -25,10 +29,19 @@ pub(crate) struct Finished {
     pub(crate) requests: Resources,
     /// Names of the types it may become, best first.
     pub(crate) types: Vec<String>,
+    /// Under policies: the offerings to buy from, best first, with their rank. Empty means whatever
+    /// the requirements leave.
+    pub(crate) offers: Vec<(OfferingKey, Micros)>,
     pub(crate) choice: OfferingKey,
     pub(crate) rank: Micros,
     pub(crate) cost: Micros,
+    /// List price of the choice.
+    pub(crate) list: Micros,
     pub(crate) runner_up: Option<(OfferingKey, Micros)>,
+    /// Number of the choice among the pool's offerings.
+    offer: u32,
+    /// Its part in the mix, when prices depend on that.
+    part: Option<Part>,
 }
 
 /// Claims of a packer with what they cost.
@@ -50,17 +63,43 @@ impl Priced {
     pub(crate) fn better_than(&self, other: &Self) -> bool {
         (self.missing(), self.rank, self.claims.len()) < (other.missing(), other.rank, other.claims.len())
     }
+
+    fn sum_up(&mut self) {
+        self.rank = self.claims.iter().map(|c| c.rank).sum();
+        self.cost = self.claims.iter().map(|c| c.cost).sum();
+    }
 }
 
 /// Prices a draft. Claims that no longer keep within the limits of their pool lose their largest
-/// types; one that keeps none gives its pods back.
-pub(crate) fn finish(bench: &Bench<'_, '_>, draft: Draft, method: &'static str, mut remaining: Remaining) -> Priced {
+/// types; one that keeps none gives its pods back. Where prices depend on the mix, each claim is
+/// settled against the mix of what exists and what was settled before it, and in the end all are
+/// priced once more against the mix of everything else.
+pub(crate) fn finish(
+    bench: &mut Bench<'_, '_>,
+    draft: Draft,
+    method: &'static str,
+    mut remaining: Remaining,
+) -> Result<Priced, ScorerFailure> {
+    finish_beside(bench, draft, method, &mut remaining, &[])
+}
+
+fn finish_beside(
+    bench: &mut Bench<'_, '_>,
+    draft: Draft,
+    method: &'static str,
+    remaining: &mut Remaining,
+    settled: &[Finished],
+) -> Result<Priced, ScorerFailure> {
+    let by_mix = bench.states.prices.iter().any(|p| p.by_mix);
+    let mut mix = if by_mix { bench.pricer.mix() } else { Mix::default() };
+    for part in settled.iter().filter_map(|claim| claim.part.as_ref()) {
+        mix.add(part);
+    }
     let mut priced = Priced { method, unplaced: draft.unplaced, ..Priced::default() };
     for claim in draft.claims {
-        match finish_claim(bench, &claim, &mut remaining) {
+        match finish_claim(bench, &claim, remaining, &mix)? {
             Some(finished) => {
-                priced.rank = priced.rank + finished.rank;
-                priced.cost = priced.cost + finished.cost;
+                finished.part.iter().for_each(|part| mix.add(part));
                 priced.claims.push(finished);
             }
             None => {
@@ -73,13 +112,33 @@ pub(crate) fn finish(bench: &Bench<'_, '_>, draft: Draft, method: &'static str, 
             }
         }
     }
-    priced
+    if by_mix {
+        price_at_last(bench, &mut priced, &mut mix)?;
+    }
+    priced.sum_up();
+    Ok(priced)
+}
+
+/// Prices each claim against the mix of everything else.
+fn price_at_last(bench: &mut Bench<'_, '_>, priced: &mut Priced, mix: &mut Mix) -> Result<(), ScorerFailure> {
+    for claim in priced.claims.iter_mut().filter(|c| bench.states.prices[c.pool].by_mix) {
+        let Some(part) = claim.part.clone() else { continue };
+        mix.subtract(&part);
+        let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
+        let answers = bench.pricer.again(&bench.tables.pools[claim.pool], &askers, pods, &[claim.offer], mix)?;
+        // A veto binds what is bought, and this was allowed when it was chosen: its rank stands.
+        if let Some((_, Some(price))) = answers.first() {
+            (claim.rank, claim.cost) = (price.rank, price.cost);
+        }
+        mix.add(&part);
+    }
+    Ok(())
 }
 
 /// Buys more for pods that were left out, by the greedy rule, as long as what the finished claims
 /// leave of the limits allows it: while claims were open they counted as larger than they became.
 /// Returns what that costs.
-pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remaining: &Remaining) -> Micros {
+pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remaining: &Remaining) -> Result<Micros, ScorerFailure> {
     let before = best.cost;
     loop {
         let mut counts: Vec<usize> = vec![0; bench.classes.len()];
@@ -95,57 +154,175 @@ pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remai
             left.take(claim.pool, &largest_of(&bench.tables.pools[claim.pool], &claim.types));
         }
         let draft = pack(bench, &runs(bench.classes, &counts), &mut left.clone());
-        let more = finish(bench, draft, best.method, left);
+        let more = finish_beside(bench, draft, best.method, &mut left, &best.claims)?;
         if more.claims.is_empty() {
             break;
         }
-        best.rank = best.rank + more.rank;
-        best.cost = best.cost + more.cost;
         best.claims.extend(more.claims);
         best.unplaced = more.unplaced;
+        best.sum_up();
     }
-    best.cost - before
+    Ok(best.cost - before)
 }
 
-fn finish_claim(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) -> Option<Finished> {
-    let table = &bench.tables.pools[claim.pool];
-    let state = bench.states.get(claim.state);
-    let limited = remaining.limited(claim.pool);
-    let allowed = |row: u32| {
-        let row = &table.rows[row as usize];
+/// An offering that a claim may be bought from, at what price.
+type Found = (u32, Price);
+
+fn finish_claim(
+    bench: &mut Bench<'_, '_>,
+    claim: &OpenClaim,
+    remaining: &mut Remaining,
+    mix: &Mix,
+) -> Result<Option<Finished>, ScorerFailure> {
+    let (tables, limited) = (bench.tables, remaining.limited(claim.pool));
+    let table = &tables.pools[claim.pool];
+    let allowed = |offer: &u32| {
+        let row = &table.rows[table.offers[*offer as usize].row as usize];
         fits(&claim.used, &row.room) && (!limited || remaining.crossed(claim.pool, &row.instance_type.capacity).is_none())
     };
-    // The best offering of each row that will do, in order of preference.
-    let mut found: Vec<&Offer<'_>> = Vec::new();
-    for offer in table.ranked.iter().filter(|o| state.offers.contains(**o as usize)).map(|o| &table.offers[*o as usize]) {
-        if found.len() == TYPES_IN_A_CLAIM {
-            break;
+    let (state, purse) = (bench.states.get(claim.state), bench.states.purse_of(claim.state));
+    let running = purse.ranked.iter().copied().filter(|o| state.offers.contains(*o as usize)).filter(allowed);
+    let priced = running.filter_map(|o| purse.prices[o as usize].map(|price| (o, price)));
+    let prices = &bench.states.prices[claim.pool];
+    let (changed, by_mix) = (prices.changed, prices.by_mix);
+    let found: Vec<Found> = match (changed, by_mix) {
+        (false, _) => best_of_each_type(table, priced),
+        (true, false) => best_of_one_way(table, priced.collect()),
+        (true, true) => {
+            let offers: Vec<u32> = cheapest_of_each_way(table, priced);
+            let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
+            let answers = bench.pricer.again(table, &askers, pods, &offers, mix)?;
+            best_of_one_way(table, answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect())
         }
-        if !found.iter().any(|f| f.row == offer.row) && allowed(offer.row) {
-            found.push(offer);
+    };
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut rows: Vec<u32> = Vec::new();
+    for (offer, _) in &found {
+        let row = table.offers[*offer as usize].row;
+        if !rows.contains(&row) {
+            rows.push(row);
         }
     }
-    let best = *found.first()?;
-    let runner_up = found.get(1).map(|o| (table.key(o), o.rank));
-    let rows: Vec<u32> = found.iter().map(|o| o.row).collect();
     if limited {
         remaining.take(claim.pool, &largest(table, &rows));
     }
+    Ok(Some(assemble(bench, claim, &found, &rows, changed)))
+}
+
+/// The order in which offerings are preferred, and it is total.
+fn order<'a>(table: &'a PoolTable<'_>, found: &Found) -> (Micros, CapacityType, &'a str, &'a str) {
+    let offer = &table.offers[found.0 as usize];
+    (found.1.rank, offer.offering.capacity_type, &table.rows[offer.row as usize].instance_type.name, &offer.offering.zone)
+}
+
+/// The best offering of each type, as far as EC2 is asked for it.
+fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for (offer, price) in priced {
+        if found.len() == TYPES_IN_A_CLAIM {
+            break;
+        }
+        let row = table.offers[offer as usize].row;
+        if !found.iter().any(|(f, _)| table.offers[*f as usize].row == row) {
+            found.push((offer, price));
+        }
+    }
+    found
+}
+
+/// The best offerings of one capacity type, that of the best of all: under policies a claim says
+/// what to buy, offering by offering, and one launch is of one capacity type.
+fn best_of_one_way(table: &PoolTable<'_>, mut priced: Vec<Found>) -> Vec<Found> {
+    priced.sort_by(|a, b| order(table, a).cmp(&order(table, b)));
+    let way = |found: &Found| table.offers[found.0 as usize].offering.capacity_type;
+    if let Some(best) = priced.first().map(way) {
+        priced.retain(|f| way(f) == best);
+    }
+    priced.truncate(TYPES_IN_A_CLAIM);
+    priced
+}
+
+/// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must
+/// see every way to buy.
+fn cheapest_of_each_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<u32> {
+    let mut ways: BTreeMap<CapacityType, Vec<u32>> = BTreeMap::new();
+    for (offer, _) in priced {
+        ways.entry(table.offers[offer as usize].offering.capacity_type).or_default().push(offer);
+    }
+    let each = ASKED_AGAIN / ways.len().max(1);
+    ways.into_values().flat_map(|offers| offers.into_iter().take(each)).collect()
+}
+
+fn askers_of(bench: &Bench<'_, '_>, content: &[(usize, usize)]) -> Vec<u32> {
+    let mut askers: Vec<u32> = content.iter().map(|(class, _)| bench.classes[*class].asker).collect();
+    askers.sort_unstable();
+    askers.dedup();
+    askers
+}
+
+fn pods_of(content: &[(usize, usize)]) -> usize {
+    content.iter().map(|(_, count)| count).sum()
+}
+
+fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows: &[u32], changed: bool) -> Finished {
+    let table = &bench.tables.pools[claim.pool];
+    let state = bench.states.get(claim.state);
+    let (offer, price) = found[0];
+    let best = &table.offers[offer as usize];
     let types: Vec<String> = rows.iter().map(|row| table.rows[*row as usize].instance_type.name.clone()).collect();
+    let ways = if changed { vec![best.offering.capacity_type.name().to_owned()] } else { capacity_types(table, state, rows) };
     let mut requirements = state.requirements.clone();
     requirements.add(any_of(keys::INSTANCE_TYPE, &types));
-    requirements.add(any_of(keys::CAPACITY_TYPE, &capacity_types(table, state, &rows)));
-    Some(Finished {
+    requirements.add(any_of(keys::CAPACITY_TYPE, &ways));
+    let named = |(o, price): &Found| (table.key(&table.offers[*o as usize]), price.rank);
+    let other_type = |f: &&Found| table.offers[f.0 as usize].row != best.row;
+    let mut finished = Finished {
         pool: claim.pool,
         content: claim.content.clone(),
         requirements,
-        requests: requests(bench, claim, table, &rows),
+        requests: requests(bench, claim, table, rows),
         types,
+        offers: if changed { found.iter().map(named).collect() } else { Vec::new() },
         choice: table.key(best),
-        rank: best.rank,
-        cost: best.cost,
-        runner_up,
-    })
+        rank: price.rank,
+        cost: price.cost,
+        list: best.offering.price,
+        runner_up: found.iter().find(other_type).map(named),
+        offer,
+        part: None,
+    };
+    finished.part = part_of(bench, &finished);
+    finished
+}
+
+/// What a claim will be in the mix; `None` when nobody looks at that.
+fn part_of(bench: &mut Bench<'_, '_>, finished: &Finished) -> Option<Part> {
+    if bench.pricer.mix_keys.is_empty() {
+        return None;
+    }
+    let table = &bench.tables.pools[finished.pool];
+    let row = &table.rows[table.offers[finished.offer as usize].row as usize];
+    let mut labels = row.instance_type.labels.clone();
+    labels.insert(keys::ZONE.to_owned(), finished.choice.zone.clone());
+    labels.insert(keys::CAPACITY_TYPE.to_owned(), finished.choice.capacity_type.name().to_owned());
+    let pricer = &mut *bench.pricer;
+    let mut part = Part::of_labels(&labels, finished.list, &mut pricer.words);
+    part.cost = finished.cost;
+    let pool = pricer.words.intern(&table.pool.name);
+    for key in &pricer.mix_keys {
+        let mut values: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+        for (class, count) in &finished.content {
+            let class = &bench.classes[*class];
+            let value = mix_column(key).map_or(pool, |column| pricer.askers.split_value(&column, &class.split));
+            let count = i64::try_from(*count).expect("fewer pods than 2^63");
+            let slot = values.entry(value).or_default();
+            *slot = (slot.0 + count, slot.1 + count * class.need[0]);
+        }
+        part.values.push(values);
+    }
+    Some(part)
 }
 
 fn largest(table: &PoolTable<'_>, rows: &[u32]) -> Resources {

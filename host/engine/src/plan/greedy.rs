@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use super::amounts::{Amounts, add};
 use super::classes::{Class, Run, share_any};
 use super::limits::Remaining;
+use super::pricer::Pricer;
 use super::states::{ProfileId, StateId, States};
 use super::tables::Tables;
 
@@ -36,6 +37,7 @@ pub(crate) struct Draft {
 pub(crate) struct Bench<'a, 'w> {
     pub(crate) tables: &'a Tables<'w>,
     pub(crate) states: &'a mut States,
+    pub(crate) pricer: &'a mut Pricer<'w>,
     pub(crate) classes: &'a [Class<'w>],
 }
 
@@ -137,7 +139,7 @@ pub(crate) fn open(bench: &mut Bench<'_, '_>, number: usize, profile: ProfileId,
 
 fn open_in(bench: &mut Bench<'_, '_>, pool: usize, number: usize, profile: ProfileId, remaining: &mut Remaining) -> Option<OpenClaim> {
     let table = &bench.tables.pools[pool];
-    let mut claim = OpenClaim::new(pool, bench.states.base(pool), bench.tables.dimensions.names().len());
+    let mut claim = OpenClaim::new(pool, bench.states.base(pool)?, bench.tables.dimensions.names().len());
     if remaining.limited(pool) {
         let within = |row: u32| remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
         claim.state = bench.states.cut(bench.tables, claim.state, &within)?;

@@ -2,6 +2,7 @@
 //! own price decides. Without, kube-scheduler binds as it likes: each packing is bound by the model
 //! of it, and what is left over is priced by a second round.
 
+use whittle_model::scorer::ScorerFailure;
 use whittle_model::{Labels, Micros, Node, Pod, keys};
 
 use super::Seats;
@@ -24,18 +25,24 @@ pub(crate) fn better(
     greedy: Priced,
     other: Priced,
     remaining: &Remaining,
-) -> Priced {
+) -> Result<Priced, ScorerFailure> {
     if world.settings.nominates() {
-        return if other.better_than(&greedy) { other } else { greedy };
+        return Ok(if other.better_than(&greedy) { other } else { greedy });
     }
-    let of_greedy = (greedy.missing(), bound_rank(world, bench, seats, &greedy, remaining));
-    let of_other = (other.missing(), bound_rank(world, bench, seats, &other, remaining));
-    if of_other < of_greedy { other } else { greedy }
+    let of_greedy = (greedy.missing(), bound_rank(world, bench, seats, &greedy, remaining)?);
+    let of_other = (other.missing(), bound_rank(world, bench, seats, &other, remaining)?);
+    Ok(if of_other < of_greedy { other } else { greedy })
 }
 
 /// The rank of a packing once its pods are bound: its own, and that of the nodes bought in a second
 /// round for pods that the first left over.
-fn bound_rank(world: &World, bench: &mut Bench<'_, '_>, seats: &Seats<'_>, priced: &Priced, remaining: &Remaining) -> Micros {
+fn bound_rank(
+    world: &World,
+    bench: &mut Bench<'_, '_>,
+    seats: &Seats<'_>,
+    priced: &Priced,
+    remaining: &Remaining,
+) -> Result<Micros, ScorerFailure> {
     let mut scheduler = Scheduler::of_version(TIES, world.settings.kubernetes_minor);
     settle_existing(world, &mut scheduler);
     let waiting = waiting(world, bench, seats, priced);
@@ -61,7 +68,7 @@ fn bound_rank(world: &World, bench: &mut Bench<'_, '_>, seats: &Seats<'_>, price
         counts[class] += 1;
     }
     let second = pack(bench, &runs(bench.classes, &counts), &mut remaining.clone());
-    priced.rank + finish(bench, second, "greedy", remaining.clone()).rank
+    Ok(priced.rank + finish(bench, second, "greedy", remaining.clone())?.rank)
 }
 
 /// Nodes that exist, with the pods bound to them.

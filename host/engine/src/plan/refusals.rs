@@ -94,6 +94,7 @@ fn explain_class(
     let mut misses: Vec<Miss> = Vec::new();
     for pool in 0..bench.tables.pools.len() {
         let (why, miss) = refusal_of(bench, pool, class, left);
+        let why = with_vetoes(bench, pool, class, why);
         reasons.push(Refusal { place: format!("nodepool {}", bench.tables.pools[pool].pool.name), why });
         misses.extend(miss);
     }
@@ -108,6 +109,15 @@ fn explain_class(
     }
     misses.sort_by_key(|m| m.distance);
     Unplaced { pods, reasons, nearest: misses.into_iter().next().map(|m| m.text) }
+}
+
+/// A refusal with what policies have to do with it.
+fn with_vetoes(bench: &Bench<'_, '_>, pool: usize, class: &Class<'_>, why: String) -> String {
+    let prices = &bench.states.prices[pool];
+    let vetoes = prices.groups.get(prices.group(class.asker) as usize).map(|group| &group.vetoes);
+    let Some(vetoes) = vetoes.filter(|v| !v.is_empty()) else { return why };
+    let texts: Vec<String> = vetoes.iter().map(|(reason, count)| format!("{count} for {:?}", bench.pricer.reason(*reason))).collect();
+    format!("{why}; of {} offerings policies veto {}", bench.tables.pools[pool].offers.len(), texts.join(", "))
 }
 
 /// One small change that would let the pods in.
@@ -126,8 +136,8 @@ fn refusal_of(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>, left: &
     }
     let mut why = None;
     for profile in &class.profiles {
-        let base = bench.states.base(pool);
-        let Some(state) = bench.states.merge(bench.tables, base, *profile) else {
+        let merged = bench.states.base(pool).and_then(|base| bench.states.merge(bench.tables, base, *profile));
+        let Some(state) = merged else {
             why = why.or_else(|| Some((incompatible(bench, pool, *profile), None)));
             continue;
         };

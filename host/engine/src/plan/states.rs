@@ -1,10 +1,11 @@
-//! What a new claim may still become: a pool, the requirements merged so far, and the rows and
-//! offerings that meet them. States and their merges are few and are computed once.
+//! What a new claim may still become: a pool, the requirements merged so far, whose pods it holds,
+//! and the rows and offerings that suit them all. States and their merges are few and are computed once.
 
 use fixedbitset::FixedBitSet;
-use whittle_model::{InstanceType, Offering, Requirements, keys};
+use whittle_model::{InstanceType, Micros, Offering, Requirements, keys};
 
 use super::amounts::fits;
+use super::pricer::{PoolPrices, Price, dearest};
 use super::tables::{PoolTable, Tables};
 use crate::intern::Lookup;
 
@@ -20,33 +21,88 @@ pub(crate) struct State {
     pub(crate) requirements: Requirements,
     pub(crate) rows: FixedBitSet,
     pub(crate) offers: FixedBitSet,
+    /// Whose pods it holds, as far as prices differ by that: index of a [`Purse`].
+    pub(crate) purse: u32,
     /// Rows with most room: a need fits some row exactly if it fits one of these.
     pub(crate) ceiling: Vec<u32>,
+}
+
+/// What offerings cost a claim that holds pods of these groups of askers: the dearest group's price.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Purse {
+    pool: usize,
+    /// Ascending.
+    groups: Vec<u32>,
+    /// By offering; `None` where one of the groups must not buy it.
+    pub(crate) prices: Vec<Option<Price>>,
+    /// Offerings that may be bought, in order of preference: rank, capacity type, type, zone.
+    pub(crate) ranked: Vec<u32>,
 }
 
 /// All states of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct States {
     all: Vec<State>,
-    known: Lookup<(usize, Requirements, FixedBitSet), StateId>,
+    known: Lookup<(u32, Requirements, FixedBitSet), StateId>,
     merged: Lookup<(StateId, ProfileId), Option<StateId>>,
-    profiles: Vec<Requirements>,
-    profile_numbers: Lookup<Requirements, ProfileId>,
+    /// Requirements and asker.
+    profiles: Vec<(Requirements, u32)>,
+    profile_numbers: Lookup<(Requirements, u32), ProfileId>,
+    purses: Vec<Purse>,
+    purse_numbers: Lookup<(usize, Vec<u32>), u32>,
+    /// By pool.
+    pub(crate) prices: Vec<PoolPrices>,
     /// The state of an empty claim, by pool.
-    base: Vec<StateId>,
+    base: Vec<Option<StateId>>,
 }
 
 impl States {
-    /// The states of empty claims.
-    pub(crate) fn new(tables: &Tables<'_>) -> Self {
-        let mut states = Self::default();
+    /// Makes the states of empty claims, once it is known what offerings are worth.
+    pub(crate) fn open(&mut self, tables: &Tables<'_>, prices: Vec<PoolPrices>) {
+        self.prices = prices;
         for (number, pool) in tables.pools.iter().enumerate() {
             let mut rows = FixedBitSet::with_capacity(pool.rows.len());
             rows.insert_range(..);
-            let base = states.enter(pool, number, pool.template.clone(), &rows, None).unwrap_or(0);
-            states.base.push(base);
+            // Where prices are everybody's, an empty claim has them already.
+            let groups = if self.prices[number].groups.len() == 1 { vec![0] } else { Vec::new() };
+            let purse = self.purse(tables, number, groups);
+            let base = self.enter(pool, purse, pool.template.clone(), &rows, None);
+            self.base.push(base);
         }
-        states
+    }
+
+    /// The purse of these groups of askers in a pool.
+    fn purse(&mut self, tables: &Tables<'_>, pool: usize, groups: Vec<u32>) -> u32 {
+        let key = (pool, groups);
+        if let Some(known) = self.purse_numbers.get(&key) {
+            return *known;
+        }
+        let table = &tables.pools[pool];
+        let of = &self.prices[pool].groups;
+        let all = of.first().map_or(0, |g| g.prices.len());
+        let free = Some(Price { rank: Micros(1), cost: Micros(0) });
+        let price = |offer: usize| key.1.iter().fold(free, |worst, group| dearest(worst, of[*group as usize].prices[offer]));
+        let prices: Vec<Option<Price>> = (0..all).map(price).collect();
+        let mut ranked: Vec<u32> = (0..all).filter(|o| prices[*o].is_some()).map(row_number).collect();
+        let order = |number: &u32| {
+            let offer = &table.offers[*number as usize];
+            (
+                prices[*number as usize].map(|p| p.rank),
+                offer.offering.capacity_type,
+                &table.rows[offer.row as usize].instance_type.name,
+                &offer.offering.zone,
+            )
+        };
+        ranked.sort_by(|a, b| order(a).cmp(&order(b)));
+        let number = u32::try_from(self.purses.len()).expect("fewer purses than states");
+        self.purses.push(Purse { pool, groups: key.1.clone(), prices, ranked });
+        self.purse_numbers.insert(key, number);
+        number
+    }
+
+    /// What offerings cost a claim in this state.
+    pub(crate) fn purse_of(&self, id: StateId) -> &Purse {
+        &self.purses[self.all[id as usize].purse as usize]
     }
 
     /// The state of this number.
@@ -54,47 +110,64 @@ impl States {
         &self.all[id as usize]
     }
 
-    /// The state of an empty claim of a pool.
-    pub(crate) fn base(&self, pool: usize) -> StateId {
+    /// The state of an empty claim of a pool; `None` when nothing may be bought there.
+    pub(crate) fn base(&self, pool: usize) -> Option<StateId> {
         self.base[pool]
     }
 
     /// The number of a profile, new or known.
-    pub(crate) fn profile(&mut self, wanted: &Requirements) -> ProfileId {
-        if let Some(known) = self.profile_numbers.get(wanted) {
+    pub(crate) fn profile(&mut self, wanted: &Requirements, asker: u32) -> ProfileId {
+        let key = (wanted.clone(), asker);
+        if let Some(known) = self.profile_numbers.get(&key) {
             return *known;
         }
         let number = ProfileId::try_from(self.profiles.len()).expect("fewer profiles than pods");
-        self.profiles.push(wanted.clone());
-        self.profile_numbers.insert(wanted.clone(), number);
+        self.profiles.push(key.clone());
+        self.profile_numbers.insert(key, number);
         number
     }
 
     /// The requirements of a profile.
     pub(crate) fn wanted(&self, profile: ProfileId) -> &Requirements {
-        &self.profiles[profile as usize]
+        &self.profiles[profile as usize].0
     }
 
     /// The state of a claim once a pod of `profile` joins it; `None` when they cannot agree.
     pub(crate) fn merge(&mut self, tables: &Tables<'_>, id: StateId, profile: ProfileId) -> Option<StateId> {
-        if self.profiles[profile as usize].is_empty() {
+        let pool = self.all[id as usize].pool;
+        let purse = self.joined(tables, id, profile);
+        if self.profiles[profile as usize].0.is_empty() && purse == self.all[id as usize].purse {
             return Some(id);
         }
         if let Some(known) = self.merged.get(&(id, profile)) {
             return *known;
         }
-        let (state, wanted) = (&self.all[id as usize], &self.profiles[profile as usize]);
+        let (state, wanted) = (&self.all[id as usize], &self.profiles[profile as usize].0);
         let result = if state.requirements.compatible(wanted, &keys::well_known).is_ok() {
             let mut both = state.requirements.clone();
             both.add_all(wanted);
-            let (pool, rows) = (state.pool, state.rows.clone());
-            let offers = state.offers.clone();
-            self.enter(&tables.pools[pool], pool, both, &rows, Some(&offers))
+            let (rows, offers) = (state.rows.clone(), state.offers.clone());
+            self.enter(&tables.pools[pool], purse, both, &rows, Some(&offers))
         } else {
             None
         };
         self.merged.insert((id, profile), result);
         result
+    }
+
+    /// The purse of a claim once a pod of `profile` joins it.
+    fn joined(&mut self, tables: &Tables<'_>, id: StateId, profile: ProfileId) -> u32 {
+        let (pool, purse) = (self.all[id as usize].pool, self.all[id as usize].purse);
+        let group = self.prices[pool].group(self.profiles[profile as usize].1);
+        let groups = &self.purses[purse as usize].groups;
+        match groups.binary_search(&group) {
+            Ok(_) => purse,
+            Err(at) => {
+                let mut groups = groups.clone();
+                groups.insert(at, group);
+                self.purse(tables, pool, groups)
+            }
+        }
     }
 
     /// The state in which only the given rows remain; `None` when none does.
@@ -107,15 +180,16 @@ impl States {
         for row in state.rows.ones().filter(|row| !keep(row_number(*row))) {
             rows.remove(row);
         }
-        let (pool, requirements, offers) = (state.pool, state.requirements.clone(), state.offers.clone());
-        self.enter(&tables.pools[pool], pool, requirements, &rows, Some(&offers))
+        let (pool, purse) = (state.pool, state.purse);
+        let (requirements, offers) = (state.requirements.clone(), state.offers.clone());
+        self.enter(&tables.pools[pool], purse, requirements, &rows, Some(&offers))
     }
 
     /// The number of the state with these requirements within `rows` and `offers`.
     fn enter(
         &mut self,
         table: &PoolTable<'_>,
-        pool: usize,
+        purse: u32,
         requirements: Requirements,
         rows: &FixedBitSet,
         offers: Option<&FixedBitSet>,
@@ -127,7 +201,8 @@ impl States {
                 continue;
             }
             for offer in table.rows[row].offers.clone() {
-                if offers.is_none_or(|within| within.contains(offer)) && offering_allows(table.offers[offer].offering, &requirements) {
+                let may = self.purses[purse as usize].prices[offer].is_some() && offers.is_none_or(|within| within.contains(offer));
+                if may && offering_allows(table.offers[offer].offering, &requirements) {
                     kept_offers.insert(offer);
                     kept_rows.insert(row);
                 }
@@ -136,13 +211,20 @@ impl States {
         if kept_rows.is_clear() {
             return None;
         }
-        let key = (pool, requirements, kept_rows);
+        let key = (purse, requirements, kept_rows);
         if let Some(known) = self.known.get(&key) {
             return Some(*known);
         }
         let id = StateId::try_from(self.all.len()).expect("fewer states than pods");
         let ceiling = ceiling(table, &key.2);
-        self.all.push(State { pool, requirements: key.1.clone(), rows: key.2.clone(), offers: kept_offers, ceiling });
+        self.all.push(State {
+            pool: self.purses[purse as usize].pool,
+            requirements: key.1.clone(),
+            rows: key.2.clone(),
+            offers: kept_offers,
+            purse,
+            ceiling,
+        });
         self.known.insert(key, id);
         Some(id)
     }

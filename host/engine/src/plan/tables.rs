@@ -1,14 +1,12 @@
 //! What can be bought, as dense tables for one plan: pools in order, their instance types as rows,
-//! their offerings with rank and cost, and what daemons leave of each type.
+//! their offerings, and what daemons leave of each type.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::scorer::{Candidate, Verdict};
-use whittle_model::{
-    Catalog, InstanceType, Micros, NodePool, Offering, OfferingKey, Pod, Requirement, Resources, Scorer, Timestamp, keys, taint,
-};
+use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Pod, Requirement, Resources, Timestamp, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add};
 use super::states::{offering_allows, type_allows};
@@ -27,8 +25,6 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) rows: Vec<Row<'w>>,
     /// The offerings the template allows, those of one row side by side.
     pub(crate) offers: Vec<Offer<'w>>,
-    /// Numbers of the offerings in order of preference: rank, capacity type, type name, zone.
-    pub(crate) ranked: Vec<u32>,
 }
 
 /// An instance type in a pool.
@@ -42,13 +38,11 @@ pub(crate) struct Row<'w> {
     pub(crate) offers: Range<usize>,
 }
 
-/// An offering in a pool, as the scorer prices it.
+/// An offering in a pool. What it is worth is the pricer's matter.
 #[derive(Debug)]
 pub(crate) struct Offer<'w> {
     pub(crate) row: u32,
     pub(crate) offering: &'w Offering,
-    pub(crate) rank: Micros,
-    pub(crate) cost: Micros,
 }
 
 /// All pools, and why others are left out.
@@ -58,21 +52,18 @@ pub(crate) struct Tables<'w> {
     pub(crate) pools: Vec<PoolTable<'w>>,
     /// Pools that cannot be bought from: name and reason.
     pub(crate) closed: Vec<(String, String)>,
-    /// What the scorer said when it could not answer; the plan then counts list prices.
-    pub(crate) scorer_failure: Option<String>,
-    /// Whether every offering counts at its list price.
-    pub(crate) at_list: bool,
 }
 
 impl<'w> Tables<'w> {
     /// The tables of `world` at `now`.
-    pub(crate) fn new(world: &'w World, dimensions: Dimensions, scorer: &mut dyn Scorer, now: Timestamp) -> Self {
+    pub(crate) fn new(world: &'w World, dimensions: Dimensions, closed: &BTreeMap<String, String>, now: Timestamp) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
-        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), scorer_failure: None, at_list: true };
+        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new() };
         let mut tier = 0;
         for pool in order {
-            match open_catalog(world, pool) {
+            let refused = closed.get(&pool.name).cloned();
+            match refused.map_or_else(|| open_catalog(world, pool), Err) {
                 Err(why) => tables.closed.push((pool.name.clone(), why)),
                 Ok(catalog) => {
                     if tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
@@ -88,43 +79,7 @@ impl<'w> Tables<'w> {
                 }
             }
         }
-        tables.price(scorer);
-        for pool in &mut tables.pools {
-            pool.rank();
-        }
         tables
-    }
-
-    /// Asks the scorer what each offering is worth and drops those it vetoes.
-    fn price(&mut self, scorer: &mut dyn Scorer) {
-        let candidates: Vec<Candidate<'_>> = self
-            .pools
-            .iter()
-            .flat_map(|pool| {
-                pool.offers.iter().map(|offer| Candidate {
-                    node_pool: &pool.pool.name,
-                    offering: pool.key(offer),
-                    list: offer.offering.price,
-                })
-            })
-            .collect();
-        self.at_list = candidates.iter().all(|c| c.list > Micros(0));
-        let verdicts = match scorer.price_candidates(&candidates) {
-            Ok(verdicts) if verdicts.len() == candidates.len() => verdicts,
-            Ok(verdicts) => {
-                self.scorer_failure = Some(format!("{} answers for {} candidates", verdicts.len(), candidates.len()));
-                return;
-            }
-            Err(failure) => {
-                self.scorer_failure = Some(failure.to_string());
-                return;
-            }
-        };
-        self.at_list &= verdicts.iter().zip(&candidates).all(|(v, c)| *v == Verdict::Priced { rank: c.list, cost: c.list });
-        let mut verdicts = verdicts.into_iter();
-        for pool in &mut self.pools {
-            pool.apply(&mut verdicts);
-        }
     }
 }
 
@@ -135,39 +90,6 @@ impl PoolTable<'_> {
             instance_type: self.rows[offer.row as usize].instance_type.name.clone(),
             zone: offer.offering.zone.clone(),
             capacity_type: offer.offering.capacity_type,
-        }
-    }
-
-    /// Orders the offerings by preference; the order is total.
-    fn rank(&mut self) {
-        let order = |number: &u32| {
-            let offer = &self.offers[*number as usize];
-            (offer.rank, offer.offering.capacity_type, &self.rows[offer.row as usize].instance_type.name, &offer.offering.zone)
-        };
-        let mut ranked: Vec<u32> = (0..self.offers.len()).map(|n| u32::try_from(n).expect("fewer offerings than 2^32")).collect();
-        ranked.sort_by(|a, b| order(a).cmp(&order(b)));
-        self.ranked = ranked;
-    }
-
-    fn apply(&mut self, verdicts: &mut impl Iterator<Item = Verdict>) {
-        let mut kept = Vec::with_capacity(self.offers.len());
-        for mut offer in self.offers.drain(..) {
-            match verdicts.next() {
-                Some(Verdict::Priced { rank, cost }) => {
-                    (offer.rank, offer.cost) = (rank.max(Micros(1)), cost);
-                    kept.push(offer);
-                }
-                Some(Verdict::Vetoed(_)) | None => {}
-            }
-        }
-        self.offers = kept;
-        let mut at = 0;
-        for (number, row) in self.rows.iter_mut().enumerate() {
-            let start = at;
-            while self.offers.get(at).is_some_and(|o| o.row as usize == number) {
-                at += 1;
-            }
-            row.offers = start..at;
         }
     }
 }
@@ -210,7 +132,7 @@ fn pool_table<'w>(
     now: Timestamp,
 ) -> PoolTable<'w> {
     let template = template_requirements(pool);
-    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), ranked: Vec::new() };
+    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new() };
     for instance_type in &catalog.types {
         if !type_allows(instance_type, &table.template) {
             continue;
@@ -218,7 +140,7 @@ fn pool_table<'w>(
         let (row, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
         for offering in &instance_type.offerings {
             if for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
-                table.offers.push(Offer { row, offering, rank: offering.price.max(Micros(1)), cost: offering.price });
+                table.offers.push(Offer { row, offering });
             }
         }
         if table.offers.len() > start {

@@ -39,6 +39,7 @@ pub(crate) fn nodes(
             choice: finished.choice,
             rank: finished.rank,
             cost: finished.cost,
+            list: finished.list,
             runner_up: finished.runner_up,
         });
     }
@@ -48,6 +49,9 @@ pub(crate) fn nodes(
 fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> NodeClaim {
     let mut annotations = pool.template.annotations.clone();
     annotations.insert(keys::LAUNCH_GROUP.to_owned(), launch_group(pool, &finished.requirements, now));
+    if !finished.offers.is_empty() {
+        annotations.insert(keys::OFFERS.to_owned(), offers(finished));
+    }
     NodeClaim {
         name,
         node_pool: pool.name.clone(),
@@ -92,6 +96,14 @@ fn some_value(requirement: &Requirement) -> Option<String> {
         }
         Operator::NotIn | Operator::DoesNotExist | Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => None,
     }
+}
+
+/// The offerings to buy from, as the annotation has them. Names of types and zones need no escape.
+fn offers(finished: &Finished) -> String {
+    let one = |(key, rank): &(whittle_model::OfferingKey, whittle_model::Micros)| {
+        format!("[\"{}\",\"{}\",{}]", key.instance_type, key.zone, rank.0)
+    };
+    format!("[{}]", finished.offers.iter().map(one).collect::<Vec<_>>().join(","))
 }
 
 /// Claims of one plan and one launch shape share a group: their instances can be bought together,
