@@ -114,12 +114,16 @@ pub fn yardstick(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Yard
     let mut left: Vec<usize> = classes.iter().map(|c| c.members.len()).collect();
     let untouched = Remaining::untouched(&tables);
     let mut bench = Bench { tables: &tables, states: &mut states, classes: &classes };
-    let draft = greedy::pack(&mut bench, &classes::runs(&classes, &left), &mut untouched.clone());
-    let greedy = finish::finish(&bench, draft, "greedy", untouched.clone());
+    let mut draft = greedy::pack(&mut bench, &classes::runs(&classes, &left), &mut untouched.clone());
+    let greedy = finish::finish(&bench, draft.clone(), "greedy", untouched.clone());
     for (class, count) in &greedy.unplaced {
         left[*class] -= count;
     }
-    let bound = pack::bound(&cost::translate(&mut bench, &left, &untouched).problem).rank;
+    let translated = cost::translate(&mut bench, &left, &untouched);
+    draft.unplaced.clear();
+    let start = translated.packing(&bench, &draft);
+    // The solver's bound is the tighter one: of few pods it knows every packing.
+    let bound = pack::solve(&translated.problem, &start, world.settings.improvement_steps).bound.rank;
     Yardstick { greedy: greedy.cost, bound: bound.max(Micros(0)).min(greedy.cost) }
 }
 

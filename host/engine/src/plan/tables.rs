@@ -89,6 +89,11 @@ impl<'w> Tables<'w> {
             }
         }
         tables.price(scorer);
+        let (pools, vetoed) = std::mem::take(&mut tables.pools).into_iter().partition(|pool| !pool.offers.is_empty());
+        tables.pools = pools;
+        let vetoed: Vec<PoolTable<'_>> = vetoed;
+        let why = "every offering that meets its requirements is vetoed";
+        tables.closed.extend(vetoed.into_iter().map(|pool| (pool.pool.name.clone(), why.to_owned())));
         for pool in &mut tables.pools {
             pool.rank();
         }
