@@ -236,7 +236,7 @@ table! {
     /// The nodes that moves would remove.
     MoveNodeColumn "move-nodes" MoveNode 5 {
         /// The move.
-        0 Move "move" row move Move;
+        0 Move "move" row of_move Move;
         /// Name of the node.
         1 Name "name" word name;
         /// Its NodePool.
@@ -277,7 +277,7 @@ table! {
     /// The pods that moves would evict, by class and node.
     MovePodColumn "move-pods" MovePod 6 {
         /// The move.
-        0 Move "move" row move Move;
+        0 Move "move" row of_move Move;
         /// The node they run on.
         1 Node "node" row node MoveNode;
         /// Their class.
@@ -300,7 +300,7 @@ table! {
     /// The share each NodePool has in a move.
     MovePoolColumn "move-pools" MovePool 7 {
         /// The move.
-        0 Move "move" row move Move;
+        0 Move "move" row of_move Move;
         /// The NodePool.
         1 NodePool "node-pool" word node_pool;
         /// Its nodes that would go.

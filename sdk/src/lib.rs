@@ -127,7 +127,7 @@ macro_rules! export {
             struct Component;
 
             impl scoring::Guest for Component {
-                fn manifest() -> scoring::Manifest {
+                fn manifest() -> scoring::About {
                     $crate::bindings::manifest::<$policy>()
                 }
 

@@ -21,7 +21,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  whittle simulate examples/inflate                 what these manifests buy, when, and what it costs
+  whittle simulate examples/inflate                 what these manifests buy, and when
   kubectl get nodes,pods,nodepools,ec2nodeclasses -A -o yaml | whittle simulate -
   whittle explain examples/limits inflate-3         why is this pod pending
   whittle types --arch arm64 --cpu 2..8 --sort price --limit 10

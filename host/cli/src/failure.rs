@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use whittle_catalog::CatalogError;
 use whittle_cluster::ManifestError;
+use whittle_sim::catalog::CatalogError;
 
 /// Why the program ends without an answer. All but a closed pipe are told on standard error.
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use whittle_catalog::{CatalogError, Facts, Prices, Sources, Spot, zones_of};
 use whittle_sim::Given;
+use whittle_sim::catalog::{CatalogError, Facts, Prices, Sources, Spot, zones_of};
 
 use crate::args::Market;
 use crate::failure::Failure;

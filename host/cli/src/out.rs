@@ -125,7 +125,13 @@ pub fn against(amount: i64, base: i64) -> String {
     }
     let difference = i128::from(amount) - i128::from(base);
     let tenths = (difference.abs() * 2000 + i128::from(base)) / (i128::from(base) * 2);
-    let sign = if tenths == 0 { "" } else if difference < 0 { "-" } else { "+" };
+    let sign = if tenths == 0 {
+        ""
+    } else if difference < 0 {
+        "-"
+    } else {
+        "+"
+    };
     format!("{sign}{}.{} %", tenths / 10, tenths % 10)
 }
 

@@ -3,13 +3,20 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Settings, Timestamp};
+use whittle_model::{Duration, PodKey, Settings, Timestamp};
+
+/// As Karpenter looks at a pending pod again: by then kube-scheduler has had its chance.
+const DOUBT_AFTER: Duration = Duration::seconds(10);
 
 /// A window that opens with the first reason to plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Batch {
     open: Option<(Timestamp, Timestamp)>,
     uids: BTreeSet<String>,
+    /// Pods with room on a node in use that kube-scheduler has not bound.
+    doubted: BTreeSet<PodKey>,
+    /// When they are planned for again.
+    again: Option<Timestamp>,
     /// Whether the last plan left pods without a place: then any new supply is a reason to plan.
     pub(crate) hungry: bool,
 }
@@ -33,9 +40,25 @@ impl Batch {
         self.open = Some((self.open.map_or(now, |(first, _)| first), now));
     }
 
-    /// When the window closes.
+    /// Pods have room on a node in use. If they are not bound soon, others have taken it.
+    pub(crate) fn doubt(&mut self, pods: impl Iterator<Item = PodKey>, now: Timestamp) {
+        self.doubted.extend(pods);
+        if !self.doubted.is_empty() && self.again.is_none() {
+            self.again = Some(now.plus(DOUBT_AFTER));
+        }
+    }
+
+    /// A pod is bound or gone.
+    pub(crate) fn trust(&mut self, pod: &PodKey) {
+        if self.doubted.remove(pod) && self.doubted.is_empty() {
+            self.again = None;
+        }
+    }
+
+    /// When the next plan is due.
     pub(crate) fn closes(&self, settings: &Settings) -> Option<Timestamp> {
-        self.open.map(|(first, last)| last.plus(settings.batch_idle).min(first.plus(settings.batch_max)))
+        let window = self.open.map(|(first, last)| last.plus(settings.batch_idle).min(first.plus(settings.batch_max)));
+        window.into_iter().chain(self.again).min()
     }
 
     /// Shuts the window if it is time; true when a plan is due.
@@ -44,6 +67,8 @@ impl Batch {
         if due {
             self.open = None;
             self.uids.clear();
+            self.again = None;
+            self.doubted.clear();
         }
         due
     }
@@ -70,5 +95,22 @@ mod tests {
         assert!(!batch.shut(&settings, Timestamp(9_999)));
         assert!(batch.shut(&settings, Timestamp(10_000)));
         assert_eq!(batch.closes(&settings), None);
+    }
+
+    #[test]
+    fn pods_that_are_not_bound_where_they_have_room_are_planned_again_after_ten_seconds() {
+        let settings = Settings::default();
+        let pods = ["a", "b"].map(|name| PodKey::new("default", name));
+        let mut batch = Batch::default();
+        batch.doubt(pods.iter().cloned(), Timestamp(0));
+        batch.doubt(pods.iter().cloned(), Timestamp(5000));
+        batch.trust(&pods[0]);
+        assert_eq!(batch.closes(&settings), Some(Timestamp(10_000)));
+        assert!(!batch.shut(&settings, Timestamp(9_999)));
+        assert!(batch.shut(&settings, Timestamp(10_000)));
+        assert_eq!(batch, Batch::default());
+        batch.doubt(pods.iter().cloned(), Timestamp(20_000));
+        pods.iter().for_each(|pod| batch.trust(pod));
+        assert_eq!(batch, Batch::default(), "all are bound");
     }
 }

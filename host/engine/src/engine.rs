@@ -94,6 +94,7 @@ impl Engine {
             Event::PodGone(key) => {
                 self.touch(key, now);
                 self.world.drop_pod(key, true);
+                self.batch.trust(key);
                 self.room(now);
             }
             Event::Node(node) => self.world.put_node((**node).clone()),
@@ -155,19 +156,31 @@ impl Engine {
             let mut round = Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report };
             removal::advance(&mut round, &names);
             if due {
-                self.batch.hungry = provision(&mut round, scorer);
+                let (hungry, expected) = provision(&mut round, scorer);
+                self.batch.hungry = hungry;
+                self.batch.doubt(expected.into_iter(), now);
             }
             let mut names = names;
             names.append(&mut std::mem::take(&mut round.world.touched));
             lifecycle::advance(&mut round, &names);
             nominate(&mut round, &names);
             removal::empty_nodes(&mut round, &names, scorer);
+            self.doubt(&names, now);
             self.schedule(&names, now);
         }
         if !report.steps.is_empty() || !report.objections.is_empty() {
             self.reports.push(report);
         }
         actions
+    }
+
+    /// Pods that are meant for a node in use should be bound to it soon.
+    fn doubt(&mut self, names: &BTreeSet<String>, now: Timestamp) {
+        for name in names {
+            if self.world.claims.get(name).is_some_and(|c| c.status.initialized.is_some() && !c.deleting) {
+                self.batch.doubt(self.world.assigned.pods(name).cloned(), now);
+            }
+        }
     }
 
     /// When to poll again; `None` when only an event can change anything.
@@ -257,6 +270,8 @@ impl Engine {
         }
         if self.world.pending.contains(&pod.key) {
             self.batch.pod(&pod.uid, now);
+        } else {
+            self.batch.trust(&pod.key);
         }
     }
 
@@ -341,8 +356,9 @@ impl Engine {
     }
 }
 
-/// Plans for pods without a place and orders the claims; true when some fit nowhere.
-fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
+/// Plans for pods without a place and orders the claims. Says whether some fit nowhere, and which
+/// have room on nodes in use.
+fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKey>) {
     let plan = plan::plan(round.world, scorer, round.now);
     let judged = round.world.settings.compare_policies && !plan.policies.is_empty();
     let without = judged.then(|| plan::plan(round.world, &mut ListPrice, round.now).nodes.iter().map(|n| n.cost).sum());
@@ -350,12 +366,17 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
     if !objections.is_empty() {
         // A plan that the auditor objects to is a bug: nothing is bought on its word.
         round.report.objections.extend(objections.iter().map(ToString::to_string));
-        return true;
+        return (true, Vec::new());
     }
     round.report.policies = plan.policies;
     round.report.failures = plan.failures;
     let hungry = !plan.unplaced.is_empty();
+    let mut expected = Vec::new();
     for (on, pods) in plan.placed {
+        let starting = |node| round.world.claim_of(node).is_some_and(|claim| claim.status.initialized.is_none());
+        if round.world.nodes.get(&on).is_some_and(|node| !starting(node)) {
+            expected.extend(pods.iter().cloned());
+        }
         let pods: Vec<PodKey> = pods.into_iter().filter(|pod| plan::bins::meant_for(round.world, pod) != Some(&on)).collect();
         if !pods.is_empty() {
             assign(round.world, &on, &pods);
@@ -386,7 +407,7 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
     if let Some(choice) = &mut round.report.choice {
         choice.without_policies = without;
     }
-    hungry
+    (hungry, expected)
 }
 
 /// Pods that were given room on a node of ours that is still starting wait for that node.

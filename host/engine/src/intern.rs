@@ -50,6 +50,11 @@ impl<K, V> Default for Lookup<K, V> {
 }
 
 impl<K: Eq + Hash, V> Lookup<K, V> {
+    /// Empty, with room for `count` entries.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self(FxHashMap::with_capacity_and_hasher(count, rustc_hash::FxBuildHasher))
+    }
+
     /// What is known of `key`.
     pub(crate) fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<&V>
     where

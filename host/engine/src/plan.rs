@@ -186,12 +186,16 @@ fn yardstick_of(world: &World, pods: &[&PodKey], scorer: &mut dyn Scorer, now: T
     let untouched = Remaining::untouched(&scene.tables);
     let runs = classes::runs(&scene.classes, &left);
     let mut bench = Bench { tables: &scene.tables, states: &mut scene.states, pricer: &mut pricer, classes: &scene.classes };
-    let draft = greedy::pack(&mut bench, &runs, &mut untouched.clone());
-    let greedy = finish::finish(&mut bench, draft, "greedy", untouched.clone())?;
+    let mut draft = greedy::pack(&mut bench, &runs, &mut untouched.clone());
+    let greedy = finish::finish(&mut bench, draft.clone(), "greedy", untouched.clone())?;
     for (class, count) in &greedy.unplaced {
         left[*class] -= count;
     }
-    let bound = pack::bound(&cost::translate(&mut bench, &left, &untouched).problem).rank;
+    let translated = cost::translate(&mut bench, &left, &untouched);
+    draft.unplaced.clear();
+    let start = translated.packing(&bench, &draft);
+    // The solver's bound is the tighter one: of few pods it knows every packing.
+    let bound = pack::solve(&translated.problem, &start, world.settings.improvement_steps).bound.rank;
     Ok(Yardstick { greedy: greedy.cost, bound: bound.max(Micros(0)).min(greedy.cost) })
 }
 

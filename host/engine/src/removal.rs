@@ -71,8 +71,10 @@ pub(crate) fn empty_nodes(round: &mut Round<'_>, names: &BTreeSet<String>, score
         // A removal that was lost is thought over again: the node may be in use by now.
         if round.world.claims.get(name).is_some_and(|claim| empty_until(round.world, claim).is_none())
             && !round.ledger.condemned.contains_key(name)
+            && !round.ledger.under_way(name, Order::Delete, name, round.now)
         {
             round.world.leaving.remove(name);
+            round.ledger.done(name, Order::Delete, name);
         }
     }
     let due: Vec<(String, String, Micros)> = names

@@ -6,7 +6,8 @@ use common::{CATEGORY, GIB, NOW, any_of, basics, bound, daemon_set, excludes, la
 use whittle_engine::{Engine, Plan};
 use whittle_model::resources::{CPU, MEMORY};
 use whittle_model::{
-    CapacityType, Duration, Event, Limits, ListPrice, Micros, NodeClass, OfferingKey, Operator, Outcome, Pod, PodKey, Requirement, keys,
+    Action, CapacityType, Duration, Event, Limits, ListPrice, Micros, NodeClass, OfferingKey, Operator, Outcome, Pod, PodKey, Requirement,
+    Timestamp, keys,
 };
 
 fn boxed_pod(pod: Pod) -> Event {
@@ -46,9 +47,9 @@ fn engine() -> Engine {
     let mut engine = told(&events);
 
     // A first plan leaves a claim in flight.
-    engine.handle(&boxed_pod(labelled("early", "api", 5000)), Timestamp0);
+    engine.handle(&boxed_pod(labelled("early", "api", 5000)), LONG_AGO);
     for action in engine.poll(NOW, &mut ListPrice) {
-        if let whittle_model::Action::CreateClaim(claim) = action {
+        if let Action::CreateClaim(claim) = action {
             engine.handle(&Event::Claim(claim), NOW);
         }
     }
@@ -69,8 +70,7 @@ fn engine() -> Engine {
     engine
 }
 
-#[expect(non_upper_case_globals, reason = "reads as the value it is")]
-const Timestamp0: whittle_model::Timestamp = whittle_model::Timestamp(0);
+const LONG_AGO: Timestamp = Timestamp(0);
 
 fn with_zone(mut pod: Pod, zone: &str) -> Pod {
     pod.affinity.node_selector.add(any_of(keys::ZONE, &[zone]));
@@ -99,11 +99,11 @@ fn take(plan: &mut Plan, name: &str) -> PodKey {
 
 /// The planned node that holds a pod.
 fn holder<'p>(plan: &'p mut Plan, name: &str) -> &'p mut whittle_engine::PlannedNode {
-    plan.nodes.iter_mut().find(|n| n.pods.contains(&key(name))).unwrap()
+    plan.nodes.iter_mut().find(|n| n.pods.contains(&key(name))).expect("the plan has one")
 }
 
 fn in_flight(engine: &Engine) -> String {
-    engine.world().claims().next().unwrap().name.clone()
+    engine.world().claims().next().expect("one claim is in flight").name.clone()
 }
 
 fn types(node: &mut whittle_engine::PlannedNode, types: &[&str]) {
@@ -235,7 +235,7 @@ const AFFINITY_AND_LIMITS: &[Corruption] = &[
         plan.placed.entry(in_flight(engine)).or_default().extend(lone);
     }),
     ("limits", "more than the pool may own", |_, plan| {
-        let general = plan.nodes.iter().find(|n| n.claim.node_pool == "general").unwrap().clone();
+        let general = plan.nodes.iter().find(|n| n.claim.node_pool == "general").expect("the plan has one").clone();
         for number in 0..5 {
             let mut more = general.clone();
             more.claim.name = format!("more-{number}");
@@ -244,7 +244,7 @@ const AFFINITY_AND_LIMITS: &[Corruption] = &[
     }),
     ("limits", "a type that the limit has no room for", |_, plan| {
         for number in 0..3 {
-            let mut node = plan.nodes.iter().find(|n| n.claim.node_pool == "general").unwrap().clone();
+            let mut node = plan.nodes.iter().find(|n| n.claim.node_pool == "general").expect("the plan has one").clone();
             node.claim.name = format!("more-{number}");
             types(&mut node, &["c.2", "m.8"]);
             plan.nodes.push(node);
@@ -288,7 +288,7 @@ const POOL: &[Corruption] = &[
         }
     }),
     ("pool", "already launched", |_, plan| plan.nodes[0].claim.status.launched = Some(NOW)),
-    ("pool", "made at another time", |_, plan| plan.nodes[0].claim.created = Timestamp0),
+    ("pool", "made at another time", |_, plan| plan.nodes[0].claim.created = LONG_AGO),
 ];
 
 const OFFERING_AND_MONEY: &[Corruption] = &[
@@ -319,8 +319,8 @@ const OFFERING_AND_MONEY: &[Corruption] = &[
         (node.cost, node.rank) = (cost, rank);
     }),
     ("price", "a runner-up better than the choice", |_, plan| {
-        let node = plan.nodes.iter_mut().find(|n| n.runner_up.is_some()).unwrap();
-        let (key, rank) = node.runner_up.clone().unwrap();
+        let node = plan.nodes.iter_mut().find(|n| n.runner_up.is_some()).expect("the plan has one");
+        let (key, rank) = node.runner_up.clone().expect("the plan has one");
         node.runner_up = Some((std::mem::replace(&mut node.choice, key), std::mem::replace(&mut node.rank, rank)));
     }),
     ("price", "a runner-up that is forgotten", |_, plan| {
@@ -328,21 +328,21 @@ const OFFERING_AND_MONEY: &[Corruption] = &[
     }),
     ("bound", "a bound above the cost", |_, plan| {
         complete(plan);
-        let choice = plan.choice.as_mut().unwrap();
+        let choice = plan.choice.as_mut().expect("the plan names its choice");
         choice.bound = choice.cost + Micros(1);
     }),
     ("bound", "a greedy that was cheaper", |_, plan| {
         complete(plan);
-        let choice = plan.choice.as_mut().unwrap();
+        let choice = plan.choice.as_mut().expect("the plan names its choice");
         choice.greedy = choice.cost - Micros(1);
     }),
     ("bound", "a cost that is not the sum", |_, plan| {
-        let choice = plan.choice.as_mut().unwrap();
+        let choice = plan.choice.as_mut().expect("the plan names its choice");
         choice.cost = choice.cost + Micros(1);
     }),
-    ("bound", "a count of pods that is wrong", |_, plan| plan.choice.as_mut().unwrap().pods += 1),
-    ("bound", "a count of nodes that is wrong", |_, plan| plan.choice.as_mut().unwrap().nodes += 1),
-    ("bound", "a mix that is wrong", |_, plan| plan.choice.as_mut().unwrap().mix.clear()),
+    ("bound", "a count of pods that is wrong", |_, plan| plan.choice.as_mut().expect("the plan names its choice").pods += 1),
+    ("bound", "a count of nodes that is wrong", |_, plan| plan.choice.as_mut().expect("the plan names its choice").nodes += 1),
+    ("bound", "a mix that is wrong", |_, plan| plan.choice.as_mut().expect("the plan names its choice").mix.clear()),
     ("bound", "no choice named", |_, plan| plan.choice = None),
 ];
 

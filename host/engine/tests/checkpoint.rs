@@ -11,8 +11,8 @@ use whittle_model::{Event, ListPrice, NodeClaim, Pod, Settings};
 
 /// Through JSON and back.
 fn rebuilt(engine: &Engine) -> Engine {
-    let text = serde_json::to_string(&engine.checkpoint()).unwrap();
-    let checkpoint: Checkpoint = serde_json::from_str(&text).unwrap();
+    let text = serde_json::to_string(&engine.checkpoint()).expect("a checkpoint can be written");
+    let checkpoint: Checkpoint = serde_json::from_str(&text).expect("what was written can be read");
     assert_eq!(checkpoint, engine.checkpoint());
     Engine::restore(checkpoint)
 }

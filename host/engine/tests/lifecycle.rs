@@ -31,14 +31,12 @@ fn with_pods(mut door: Door, count: usize) -> Door {
     door
 }
 
+fn reason(action: &Action) -> Option<&str> {
+    if let Action::DeleteClaim { reason, .. } = action { Some(reason) } else { None }
+}
+
 fn reasons(actions: &[Action]) -> Vec<&str> {
-    actions
-        .iter()
-        .filter_map(|a| match a {
-            Action::DeleteClaim { reason, .. } => Some(reason.as_str()),
-            _ => None,
-        })
-        .collect()
+    actions.iter().filter_map(reason).collect()
 }
 
 fn count(actions: &[Action], name: &str) -> usize {
@@ -47,7 +45,7 @@ fn count(actions: &[Action], name: &str) -> usize {
 
 fn only_claim(door: &Door) -> NodeClaim {
     assert_eq!(door.claims.len(), 1);
-    door.claims.values().next().unwrap().clone()
+    door.claims.values().next().cloned().expect("there is one")
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn on_node(engine: &Engine, plan: &Plan, node: &Node, pod: &Pod) -> bool {
         return false;
     }
     let placed = plan.placed.get(&node.name).into_iter().flatten();
-    let there: Vec<Pod> = world.pods_on(&node.name).chain(placed).map(|key| world.pod(key).unwrap()).collect();
+    let there: Vec<Pod> = world.pods_on(&node.name).chain(placed).filter_map(|key| world.pod(key)).collect();
     let mut need = pod.requests.clone();
     for other in &there {
         need.add(&other.requests);
@@ -118,10 +118,11 @@ fn room(engine: &Engine, pool: &NodePool, kind: &InstanceType, all: &[(&Offering
 
 /// What the pool owns and may come to own, each new claim counted as the largest it may become.
 fn owned(engine: &Engine, plan: &Plan, pool: &NodePool, resource: &str) -> i64 {
-    let catalog = engine.world().catalog(&pool.template.node_class).unwrap();
+    let catalog = engine.world().catalog(&pool.template.node_class).expect("every node class has a catalogue");
     let new = plan.nodes.iter().filter(|n| n.claim.node_pool == pool.name).map(|n| {
-        let types = n.claim.requirements.get(keys::INSTANCE_TYPE).unwrap().values();
-        if resource == NODES { 1 } else { types.iter().map(|t| catalog.get(t).unwrap().capacity.get(resource)).max().unwrap() }
+        let types = n.claim.requirements.get(keys::INSTANCE_TYPE).into_iter().flat_map(|r| r.values());
+        let most = types.filter_map(|t| catalog.get(t)).map(|t| t.capacity.get(resource)).max();
+        if resource == NODES { 1 } else { most.expect("a claim names types of its catalogue") }
     });
     let strays = engine.world().nodes().filter(|n| n.labels.get(keys::NODE_POOL) == Some(&pool.name));
     let strays = strays.map(|n| if resource == NODES { 1 } else { n.capacity.get(resource) });

@@ -27,3 +27,5 @@ pub use story::{Condition, Line, Story, StoryError, Target, Verb};
 pub use summary::{Amount, Assumptions, Cost, Disruption, Launch, NodeRow, PendingPods, Pods, Summary};
 pub use timeline::{Observer, Sale, TimelineEvent};
 pub use weather::Weather;
+/// What EC2 sells, for whoever sets up a world.
+pub use whittle_catalog as catalog;

@@ -152,10 +152,7 @@ impl Simulation {
     /// Where it stands now.
     pub fn summary(&mut self) -> Summary {
         self.reality.accrue();
-        let yardstick = {
-            let scorer: &mut dyn Scorer = self.scorer.as_mut();
-            self.engine.yardstick(self.reality.now, scorer)
-        };
+        let yardstick = self.engine.yardstick(self.reality.now);
         let hourly: i64 = self.reality.ec2.running().map(|i| self.reality.price(&i.node_class, &i.offering).0).sum();
         let running = self.reality.api.pods.values().filter(|p| p.phase == whittle_model::PodPhase::Running && !p.tied_to_node());
         Summary {

@@ -48,7 +48,10 @@ fn write_column(text: &mut String, contract: &Contract, number: usize, column: &
     let _ = writeln!(text, "        /// {}", column.doc);
     let _ = write!(text, "        {number} {} {:?} {}", camel(&column.name), column.name, column.kind.name());
     if accessors {
-        let _ = write!(text, " {}", column.name.replace('-', "_"));
+        let accessor = column.name.replace('-', "_");
+        // `move` is a keyword of Rust.
+        text.push_str(if accessor == "move" { " of_move" } else { " " });
+        text.push_str(if accessor == "move" { "" } else { &accessor });
         if column.kind == Kind::Row {
             let table = contract.table.iter().find(|t| Some(&t.name) == column.unit.as_ref()).unwrap();
             let _ = write!(text, " {}", camel(&table.row));

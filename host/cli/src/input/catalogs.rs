@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use whittle_catalog::{AmiFamily, CatalogOptions, InstanceStorePolicy, Kubelet, Sources, build};
-use whittle_cluster::{Located, NodeClassObject, Object};
+use whittle_cluster::{Located, NodeClassObject, Object, yaml::closest};
 use whittle_model::{Catalog, NodeClass};
-use whittle_sim::ScenarioObject;
+use whittle_sim::catalog::{AmiFamily, CatalogOptions, InstanceStorePolicy, Kubelet, Sources, build, zones_of};
+use whittle_sim::{ScenarioObject, Verb};
 
 use crate::failure::Failure;
 
@@ -76,6 +76,20 @@ impl Catalogs {
             Ok((name, ScenarioObject::NodeClass(class, Arc::new(catalog))))
         };
         names.into_iter().map(assume).collect()
+    }
+
+    /// What is wrong with a type or zone that a story names as sold out; such a line would do nothing.
+    #[must_use]
+    pub fn unknown(&self, verb: &Verb) -> Option<String> {
+        let Verb::SoldOut { instance_type, zone, .. } = verb else { return None };
+        let zones = zones_of(&self.region).unwrap_or_default();
+        let hint = |meant: Option<&str>| meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+        if let Some(name) = instance_type.as_deref().filter(|name| self.sources.facts.get(name).is_none()) {
+            let names = self.sources.facts.iter().map(|facts| facts.name.as_str());
+            return Some(format!("there is no instance type {name}{}", hint(closest(name, names))));
+        }
+        let zone = zone.as_deref().filter(|zone| !zones.contains(zone))?;
+        Some(format!("{} has no zone {zone}; its zones are {}", self.region, zones.join(", ")))
     }
 
     fn defaults(&self, name: &str) -> CatalogOptions {

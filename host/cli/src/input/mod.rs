@@ -12,7 +12,7 @@ mod remarks;
 mod start;
 
 use whittle_cluster::{Located, Object, Strictness, link, manifest};
-use whittle_sim::{Line, Scenario, Story, Verb};
+use whittle_sim::{Line, Scenario, Story, StoryError, Verb};
 
 use crate::args::World;
 use crate::failure::Failure;
@@ -45,8 +45,14 @@ pub fn read(args: &World) -> Result<Input, Failure> {
     let given = market::given(&args.market, &sources)?;
     let mut files = Files::read(&args.dir)?;
     let story = files.story.as_deref().map(Story::parse).transpose().map_err(|error| files.in_story(&error))?;
+    let catalogs = Catalogs::new(sources, &args.market.region);
     if let Some(story) = &story {
         files.add_named(story)?;
+        for line in &story.lines {
+            if let Some(why) = catalogs.unknown(&line.verb) {
+                return Err(files.in_story(&StoryError { number: line.number, text: line.text.clone(), why }));
+            }
+        }
     }
     let objects = objects(&files)?;
     let applied = story.as_ref().map(applied);
@@ -56,7 +62,6 @@ pub fn read(args: &World) -> Result<Input, Failure> {
     if !refused.is_empty() && !args.allow_unsupported {
         return Err(Failure::Unsupported(refused));
     }
-    let catalogs = Catalogs::new(sources, &args.market.region);
     let assumed = catalogs.assumed(&used)?;
     let mut remarks = remarks::of(&used, &plan.unused, &assumed, &refused);
     remarks.extend(start::remark(&plan));

@@ -87,7 +87,9 @@ mod tests {
         ] {
             assert_eq!(changed(text, path, "2").unwrap(), wanted, "{path}");
         }
-        for (path, part) in [("a..b", "no path"), ("a[0", "no path"), ("", "no path"), ("a[7].b", "nothing at [7]"), ("a.b", "no place for b")] {
+        for (path, part) in
+            [("a..b", "no path"), ("a[0", "no path"), ("", "no path"), ("a[7].b", "nothing at [7]"), ("a.b", "no place for b")]
+        {
             assert!(changed("a:\n- b: 1\n", path, "2").unwrap_err().contains(part), "{path}");
         }
     }

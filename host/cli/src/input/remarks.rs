@@ -2,38 +2,99 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_cluster::{Located, Object, not_acted_on};
+use whittle_cluster::{Located, Object};
 use whittle_sim::ScenarioObject;
 
-/// Each field (or kind) that would change where pods run and is not acted on yet, with its place.
+/// Objects that are named before the rest are counted.
+const NAMED: usize = 3;
+
+/// Each field (or kind) that would change where pods run and is not acted on yet, with its places.
 #[must_use]
 pub fn refused(objects: &[&Located<Object>]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut places: Vec<(&str, Vec<String>)> = Vec::new();
     for located in objects {
         for field in located.refused() {
-            said.push(format!("{}:{}: {}: {field}", located.file, located.line, located.name));
+            put(&mut places, field, format!("{}:{}: {}", located.file, located.line, located.name));
+        }
+    }
+    let mut said = Vec::new();
+    for (field, places) in places {
+        said.extend(places.iter().take(NAMED).map(|place| format!("{place}: {field}")));
+        if places.len() > NAMED {
+            said.push(format!("and {} more objects: {field}", places.len() - NAMED));
         }
     }
     said
 }
 
+/// What is accepted and not acted on, each thing once with the objects it stands in.
+fn not_acted_on(objects: &[&Located<Object>]) -> Vec<String> {
+    let mut places: Vec<(&str, Vec<String>)> = Vec::new();
+    for located in objects {
+        for what in &located.not_acted_on {
+            put(&mut places, what, located.name.clone());
+        }
+    }
+    let told = places.into_iter().map(|(what, names)| {
+        let more = names.len().saturating_sub(NAMED);
+        let named = names[..names.len() - more].join(", ");
+        if more == 0 { format!("{named}: {what}") } else { format!("{named} and {more} more: {what}") }
+    });
+    told.collect()
+}
+
+fn put<'a>(places: &mut Vec<(&'a str, Vec<String>)>, what: &'a str, place: String) {
+    match places.iter_mut().find(|(known, _)| *known == what) {
+        Some((_, all)) => all.push(place),
+        None => places.push((what, vec![place])),
+    }
+}
+
 /// Everything else worth knowing, one line each.
 #[must_use]
-pub fn of(objects: &[&Located<Object>], unused: &BTreeSet<String>, assumed: &[(String, ScenarioObject)], refused: &[String]) -> Vec<String> {
+pub fn of(
+    objects: &[&Located<Object>],
+    unused: &BTreeSet<String>,
+    assumed: &[(String, ScenarioObject)],
+    refused: &[String],
+) -> Vec<String> {
     let mut lines = Vec::new();
     if !assumed.is_empty() {
         let names: Vec<&str> = assumed.iter().map(|(name, _)| name.as_str()).collect();
         lines.push(format!("no EC2NodeClass is given: {} assumed, with AL2023 in every zone", names.join(", ")));
     }
+    lines.extend(classes(objects));
     lines.extend(refused.iter().map(|field| format!("PARTIAL, not acted on: {field}")));
-    let owned: Vec<Located<Object>> = objects.iter().map(|located| (*located).clone()).collect();
-    lines.extend(not_acted_on(&owned));
+    lines.extend(not_acted_on(objects));
     lines.extend(skipped(objects));
     if !unused.is_empty() {
         let names: Vec<&str> = unused.iter().map(String::as_str).collect();
         lines.push(format!("the story applies no {}", names.join(", ")));
     }
     lines
+}
+
+/// Node classes whose zones are assumed, and pools whose class is not there.
+fn classes(objects: &[&Located<Object>]) -> Vec<String> {
+    let (mut names, mut zoneless, mut lost) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for located in objects {
+        if let Object::NodeClass(class) = &located.object {
+            names.insert(class.class.name.as_str());
+            zoneless.extend(class.subnets.is_empty().then_some(class.class.name.as_str()));
+        }
+    }
+    for located in objects {
+        if let Object::NodePool(pool) = &located.object
+            && !names.is_empty()
+            && !names.contains(pool.template.node_class.as_str())
+        {
+            lost.push(format!("NodePool {}: there is no EC2NodeClass {}, so it buys nothing", pool.name, pool.template.node_class));
+        }
+    }
+    if !zoneless.is_empty() {
+        lost.push(format!("EC2NodeClass {}: no status lists its subnets, one in every zone is assumed", zoneless.join(", ")));
+    }
+    lost
 }
 
 fn skipped(objects: &[&Located<Object>]) -> Option<String> {
@@ -47,4 +108,24 @@ fn skipped(objects: &[&Located<Object>]) -> Option<String> {
     }
     let counted: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     (!counted.is_empty()).then(|| format!("skipped, as they bear on no plan: {}", counted.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use whittle_cluster::{Strictness, manifest};
+
+    use super::*;
+
+    #[test]
+    fn many_objects_of_one_kind_are_counted_not_listed() {
+        let pod = |n: usize| {
+            format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p{n}}}\nspec: {{runtimeClassName: x, containers: [{{name: a}}]}}\n")
+        };
+        let text: Vec<String> = (0..5).map(pod).collect();
+        let read = manifest::read(&text.join("---\n"), "pods.yaml", Strictness::Strict).unwrap();
+        let said = refused(&read.iter().collect::<Vec<_>>());
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert_eq!(said[0], "pods.yaml:1: Pod p0: spec.runtimeClassName");
+        assert_eq!(said[3], "and 2 more objects: spec.runtimeClassName");
+    }
 }

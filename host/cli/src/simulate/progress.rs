@@ -32,7 +32,8 @@ impl Progress {
         }
         let lines = u64::try_from(lines).unwrap_or(0);
         let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{bar:30} line {pos} of {len}, {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+            let style =
+                ProgressStyle::with_template("{bar:30} line {pos} of {len}, {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
             ProgressBar::new(lines).with_style(style)
         });
         bar.set_position(u64::try_from(nth + 1).unwrap_or(0));

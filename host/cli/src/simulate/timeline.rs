@@ -328,3 +328,75 @@ fn style(event: &TimelineEvent) -> Style {
         | TimelineEvent::Restarted {} => Style::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pods(names: &[&str]) -> Vec<PodKey> {
+        names.iter().map(|name| PodKey::new("default", name)).collect()
+    }
+
+    fn sale(instance_type: &str) -> Sale {
+        Sale { instance_type: instance_type.to_owned(), zone: "us-east-1a".to_owned(), capacity_type: "spot" }
+    }
+
+    fn told(events: Vec<(i64, TimelineEvent)>) -> Vec<String> {
+        let mut timeline = Timeline::default();
+        for (seconds, event) in events {
+            timeline.take(Timestamp(seconds * 1000), &event);
+        }
+        timeline.lines().iter().map(|line| format!("{} {}", clock(line.at), line.text)).collect()
+    }
+
+    #[test]
+    fn small_things_that_follow_each_other_are_one_line() {
+        let bound = |node: &str, names: &[&str]| TimelineEvent::PodsBound { node: node.to_owned(), pods: pods(names) };
+        let lines = told(vec![(1, bound("n1", &["a", "b"])), (5, bound("n2", &["c"])), (90, bound("n3", &["d"]))]);
+        assert_eq!(lines, ["0m05s 3 pods bound to 2 nodes, the first at 0m01s", "1m30s 1 pod bound to n3"]);
+        // Two events that read alike are two.
+        let running = |name: &str| TimelineEvent::PodsRunning { workload: "default/web".to_owned(), pods: pods(&[name]) };
+        assert_eq!(told(vec![(1, running("a")), (1, running("b"))]), ["0m01s 2 pods of default/web running"]);
+    }
+
+    #[test]
+    fn claims_and_purchases_of_many_kinds_are_counted_by_type() {
+        let claims = |name: &str, kind: &str| TimelineEvent::Claims {
+            claims: vec![name.to_owned()],
+            node_pool: "p".to_owned(),
+            pods: 1,
+            types: 1,
+            choice: sale(kind),
+            price: whittle_model::Micros(10_000),
+        };
+        let few = told(vec![(1, claims("c1", "a.large"))]);
+        assert_eq!(few, ["0m01s claim c1 of nodepool p for 1 pod: 1 type from a.large us-east-1a spot $0.0100/h"]);
+        let many: Vec<_> = ["a", "b", "c", "d", "a"].iter().enumerate().map(|(n, kind)| (1, claims(&format!("c{n}"), kind))).collect();
+        assert_eq!(told(many), ["0m01s claims for 2 a, 1 b, 1 c, 1 d"]);
+        let launched = |count: usize, kind: &str| TimelineEvent::Launched {
+            claims: (0..count).map(|n| format!("{kind}-{n}")).collect(),
+            offering: sale(kind),
+            price: whittle_model::Micros(10_000),
+        };
+        let lines = told(vec![(2, launched(2, "a")), (2, launched(1, "b"))]);
+        assert_eq!(lines, ["0m02s launched 2 x a us-east-1a spot $0.0100/h", "0m02s launched b us-east-1a spot $0.0100/h"]);
+    }
+
+    #[test]
+    fn what_fits_nowhere_and_what_failed_is_told_once() {
+        let unplaced = |near: &str| TimelineEvent::Unplaced {
+            workload: "default/web".to_owned(),
+            pods: pods(&["a"]),
+            reasons: vec!["pool p: full".to_owned()],
+            nearest: Some(near.to_owned()),
+        };
+        assert_eq!(told(vec![(1, unplaced("x")), (2, unplaced("x")), (3, unplaced("y"))]).len(), 2);
+        let claim = "c1".to_owned();
+        let lines = told(vec![
+            (1, TimelineEvent::Removing { claim: claim.clone(), node: String::new(), reason: "InsufficientCapacity".to_owned() }),
+            (1, TimelineEvent::LaunchFailed { claims: vec![claim.clone()], why: "sold out".to_owned() }),
+            (2, TimelineEvent::Removed { claim, node: String::new() }),
+        ]);
+        assert_eq!(lines, ["0m01s launch failed for claim c1: sold out"]);
+    }
+}

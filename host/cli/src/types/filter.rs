@@ -187,7 +187,8 @@ fn known(key: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let aws: Vec<String> = keys::AWS_WELL_KNOWN.iter().map(|name| format!("{}{name}", keys::AWS_PREFIX)).collect();
-    let all = aws.iter().map(String::as_str).chain([keys::ZONE, keys::ZONE_ID, keys::ARCH, keys::OS, keys::CAPACITY_TYPE, keys::INSTANCE_TYPE]);
+    let all =
+        aws.iter().map(String::as_str).chain([keys::ZONE, keys::ZONE_ID, keys::ARCH, keys::OS, keys::CAPACITY_TYPE, keys::INSTANCE_TYPE]);
     let hint = closest(key, all).map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
     Err(Failure::Usage(format!("no instance type has a label {key}{hint}")))
 }

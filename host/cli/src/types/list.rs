@@ -65,16 +65,16 @@ pub fn show(args: &Types, catalog: &Catalog, assumptions: &[String], out: &mut d
         }
         return Ok(());
     }
-    let shown = Shown { catalog, filter: &filter, args, range: true };
+    let shown = Shown { catalog, filter: &filter, args, wide: true };
     let (mut head, mut lines) = (shown.columns(), shown.rows(&rows));
     if table_width(&head, &lines) > WIDTH {
-        let narrow = Shown { range: false, ..shown };
+        let narrow = Shown { wide: false, ..shown };
         (head, lines) = (narrow.columns(), narrow.rows(&rows));
     }
     table(out, &head, &lines)?;
     let counted = if rows.len() < found { format!("{} of {found} types", rows.len()) } else { format!("{found} types") };
     let tilde = if borrowed(catalog) { format!("; ~ marks prices of {}", catalog.price_region) } else { String::new() };
-    let remark = format!("{counted} in {}; POD CPU, POD MEM: what pods can use; ZONES: letters of its zones{tilde}", catalog.region);
+    let remark = format!("{counted} in {}; POD CPU, POD MIB: what pods can use; ZONES: letters of its zones{tilde}", catalog.region);
     writeln!(out, "\n{}", styled(FAINT, &remark))?;
     for line in assumptions {
         writeln!(out, "{}", styled(FAINT, line))?;
@@ -113,13 +113,20 @@ fn sort(rows: &mut [Row<'_>], by: Option<Sort>, fit: bool) {
     }
 }
 
+/// The longest name of a GPU in a list that would be too wide.
+const SHORT_GPU: usize = 10;
+
+fn shortened(text: &str, most: usize) -> String {
+    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 1).chain(['…']).collect() }
+}
+
 /// How rows are shown.
 struct Shown<'a> {
     catalog: &'a Catalog,
     filter: &'a Filter<'a>,
     args: &'a Types,
-    /// Spot prices from the lowest to the highest, not the lowest alone.
-    range: bool,
+    /// Spot prices from the lowest to the highest, and GPUs by their full name.
+    wide: bool,
 }
 
 impl Shown<'_> {
@@ -130,7 +137,7 @@ impl Shown<'_> {
             ("VCPU", Side::Right),
             ("MEMORY", Side::Right),
             ("POD CPU", Side::Right),
-            ("POD MEM", Side::Right),
+            ("POD MIB", Side::Right),
             ("PODS", Side::Right),
         ];
         if self.args.pods_fit.is_some() {
@@ -142,7 +149,7 @@ impl Shown<'_> {
             columns.push(("ON-DEMAND", Side::Right));
         }
         if self.filter.only() != Some(CapacityType::OnDemand) {
-            columns.push((if self.range { "SPOT" } else { "SPOT FROM" }, Side::Right));
+            columns.push((if self.wide { "SPOT" } else { "SPOT FROM" }, Side::Right));
         }
         columns.push(("ZONES", Side::Left));
         columns
@@ -163,7 +170,7 @@ impl Shown<'_> {
             bytes(listed_memory_mib(one) << 20),
             format_amount(CPU, one.allocatable.get(CPU)),
             // In MiB, so that a plan can be checked by hand.
-            format!("{}Mi", one.allocatable.get(MEMORY) >> 20),
+            (one.allocatable.get(MEMORY) >> 20).to_string(),
             one.allocatable.get(PODS).to_string(),
         ];
         if self.args.pods_fit.is_some() {
@@ -173,6 +180,7 @@ impl Shown<'_> {
                 count if count.is_empty() => String::new(),
                 count => format!("{count} {}", aws("instance-gpu-name")),
             };
+            let gpus = if self.wide { gpus } else { shortened(&gpus, SHORT_GPU) };
             cells.extend([gpus, aws("instance-network-bandwidth")]);
         }
         if self.filter.only() != Some(CapacityType::Spot) {
@@ -180,7 +188,7 @@ impl Shown<'_> {
         }
         if self.filter.only() != Some(CapacityType::OnDemand) {
             cells.push(match row.spot {
-                Some((low, high)) if self.range && low != high => format!("{}-{high}", self.money(Some(low))),
+                Some((low, high)) if self.wide && low != high => format!("{}-{high}", self.money(Some(low))),
                 spot => self.money(spot.map(|(low, _)| low)),
             });
         }

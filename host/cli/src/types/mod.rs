@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::Serialize;
-use whittle_catalog::{AmiFamily, CatalogOptions, build};
 use whittle_cluster::yaml::closest;
 use whittle_model::{Catalog, InstanceType};
+use whittle_sim::catalog::{AmiFamily, CatalogOptions, build};
 
 use crate::args::Types;
 use crate::failure::{End, Failure};

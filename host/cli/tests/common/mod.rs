@@ -32,13 +32,13 @@ pub fn with_input(args: &[&str], input: &str) -> Answer {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .expect("cargo has built the binary");
     // A run that fails early does not read all of it.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
+    let _ = child.stdin.take().expect("standard input is a pipe").write_all(input.as_bytes());
+    let output = child.wait_with_output().expect("the child is waited for once");
     Answer {
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        stdout: String::from_utf8(output.stdout).expect("answers are text"),
+        stderr: String::from_utf8(output.stderr).expect("errors are text"),
         exit: output.status.code(),
     }
 }
@@ -50,15 +50,15 @@ impl Folder {
     /// With these files, one name and text each.
     pub fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let path = std::env::temp_dir().join(format!("whittle-cli-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("the temporary directory is writable");
         for (file, text) in files {
-            std::fs::write(path.join(file), text).unwrap();
+            std::fs::write(path.join(file), text).expect("the temporary directory is writable");
         }
         Self(path)
     }
 
     pub fn path(&self) -> &str {
-        self.0.to_str().unwrap()
+        self.0.to_str().expect("the path is made of text")
     }
 }
 

@@ -35,14 +35,12 @@ struct Need<'w> {
 
 /// Checks the roll, and groups the pods of each place.
 pub(super) fn call<'w>(world: &'w World, plan: &'w Plan, found: &mut Findings) -> Loads {
-    let mut needs: Vec<Need<'w>> = Vec::new();
-    let mut numbers: Lookup<&PodKey, usize> = Lookup::default();
     let going = going(world);
-    for (key, record) in &world.pods {
-        if needs_place(world, record, &going) {
-            numbers.insert(key, needs.len());
-            needs.push(Need { record, key, named: None });
-        }
+    let waiting = world.pods.iter().filter(|(_, record)| needs_place(world, record, &going));
+    let mut needs: Vec<Need<'w>> = waiting.map(|(key, record)| Need { record, key, named: None }).collect();
+    let mut numbers: Lookup<&PodKey, usize> = Lookup::with_capacity(needs.len());
+    for (number, need) in needs.iter().enumerate() {
+        numbers.insert(need.key, number);
     }
     let mut loads = Loads::default();
     for node in &plan.nodes {

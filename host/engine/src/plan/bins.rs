@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Labels, Node, NodeClaim, Pod, PodKey, Requirements, Resources, Taint, keys, taint};
+use whittle_model::{Labels, Node, NodeClaim, Pod, PodKey, Requirement, Requirements, Resources, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, times};
 use super::classes::{Class, Terms, share_any};
@@ -252,7 +252,10 @@ fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Di
 fn possible_daemons(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Vec<(Amounts, Vec<Requirements>)> {
     let mut daemons = Vec::new();
     for pod in world.daemon_sets.values().map(|set| &set.template).filter(|pod| tolerated(taints, pod)) {
-        let together = alternatives(pod).into_iter().filter(|wanted| claim.requirements.compatible(wanted, &keys::well_known).is_ok());
+        let agrees = |wanted: &Requirements| {
+            wanted.iter().all(|w| settled(claim, w)) && claim.requirements.compatible(wanted, &keys::well_known).is_ok()
+        };
+        let together = alternatives(pod).into_iter().filter(agrees);
         let together = together.map(|wanted| {
             let mut both = claim.requirements.clone();
             both.add_all(&wanted);
@@ -261,6 +264,11 @@ fn possible_daemons(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensi
         daemons.push((dimensions.dense(&pod.requests), together.collect()));
     }
     daemons
+}
+
+/// Whether the claim's own labels, where no type or offering has a say, meet what is wanted.
+fn settled(claim: &NodeClaim, wanted: &Requirement) -> bool {
+    keys::well_known(wanted.key()) || claim.labels.get(wanted.key()).map_or_else(|| wanted.admits_absence(), |v| wanted.allows(v))
 }
 
 /// Takes from `free` what daemons will still ask for on a node with these labels and taints; those

@@ -144,7 +144,7 @@ impl Door {
         let nominated: Vec<Pod> = self.pods.values().filter(|p| p.node.is_none() && p.nominated.is_some()).cloned().collect();
         let count = nominated.len();
         for pod in nominated {
-            let node = pod.nominated.clone().unwrap();
+            let node = pod.nominated.clone().expect("only nominated pods are listed");
             self.put_pod(super::bound(pod, &node));
         }
         count
@@ -253,14 +253,14 @@ impl Door {
             return outcome(Outcome::LaunchFailed { claim: claim.name.clone(), failure });
         };
         self.bought += 1;
-        let kind = self.catalog.get(&key.instance_type).unwrap();
+        let kind = self.catalog.get(&key.instance_type).expect("what is open is in the catalogue");
         outcome(Outcome::Launched(Launched {
             claim: claim.name.clone(),
             provider_id: format!("aws:///{}/i-{:04}", key.zone, self.bought),
             instance_type: key.instance_type.clone(),
             zone: key.zone.clone(),
             capacity_type: key.capacity_type,
-            price: self.catalog.offering(key).unwrap().price,
+            price: self.catalog.offering(key).expect("what is open is in the catalogue").price,
             capacity: kind.capacity.clone(),
             allocatable: kind.allocatable.clone(),
         }))

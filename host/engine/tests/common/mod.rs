@@ -48,7 +48,7 @@ pub fn any_of(key: &str, values: &[&str]) -> Requirement {
 
 pub fn operator(key: &str, operator: Operator, values: &[&str]) -> Requirement {
     let values: Vec<String> = values.iter().map(|v| (*v).to_owned()).collect();
-    Requirement::new(key, operator, &values).unwrap()
+    Requirement::new(key, operator, &values).expect("the values suit the operator")
 }
 
 pub fn all_of(requirements: &[Requirement]) -> Requirements {
@@ -65,7 +65,7 @@ fn instance_type((name, category, cores, gib, micros): (&str, &str, i64, i64, i6
     };
     let mut offerings = Vec::new();
     for (at, zone) in ZONES.iter().enumerate() {
-        let discount = 30 + 5 * i64::try_from(at).unwrap() + cores;
+        let discount = 30 + 5 * i64::try_from(at).expect("there are three zones") + cores;
         offerings.push(offer(zone, CapacityType::Spot, micros * discount / 100));
         offerings.push(offer(zone, CapacityType::OnDemand, micros));
     }
@@ -138,7 +138,7 @@ pub fn daemon_pod(set: &DaemonSet, node: &str) -> Pod {
 /// A node of nobody's, as large as a type of the catalogue.
 pub fn node(name: &str, of: &str, zone: &str) -> Node {
     let catalog = catalog("default");
-    let kind = catalog.get(of).unwrap();
+    let kind = catalog.get(of).expect("the type is in the catalogue");
     let mut labels = kind.labels.clone();
     labels.insert(keys::ZONE.to_owned(), zone.to_owned());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), "on-demand".to_owned());

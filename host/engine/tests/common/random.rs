@@ -26,7 +26,12 @@ impl Dice {
 
     /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).unwrap()
+        usize::try_from(self.next() % end as u64).expect("a remainder is below what it is of")
+    }
+
+    /// An amount below `end`.
+    pub fn amount(&mut self, end: usize) -> i64 {
+        i64::try_from(self.below(end)).expect("the ends are small")
     }
 
     /// True once in `n` times.
@@ -99,9 +104,7 @@ impl Cluster {
         }
         let counts = [1 + d.below(25), d.below(12)];
         let waves = [0, 1].map(|w: usize| {
-            (0..counts[w])
-                .map(|n| copy(&shapes[d.below(shapes.len())], &format!("wave{w}-{n:02}"), i64::try_from(d.below(3)).unwrap()))
-                .collect()
+            (0..counts[w]).map(|n| copy(&shapes[d.below(shapes.len())], &format!("wave{w}-{n:02}"), d.amount(3))).collect()
         });
         let sold_out = (0..if d.one_in(2) { d.below(12) } else { 0 }).map(|_| offering(d)).collect();
         Self { settings, catalogs: vec![catalog("default"), second_catalog()], classes, pools, daemon_sets, nodes, bound, waves, sold_out }
@@ -208,9 +211,9 @@ fn pool(d: &mut Dice, number: usize) -> NodePool {
     }
     if d.one_in(2) {
         let amounts = match d.below(3) {
-            0 => vec![("cpu".to_owned(), 1000 * i64::try_from(d.below(30)).unwrap())],
-            1 => vec![("memory".to_owned(), GIB * i64::try_from(d.below(100)).unwrap())],
-            _ => vec![("cpu".to_owned(), 24_000), ("nodes".to_owned(), i64::try_from(d.below(4)).unwrap())],
+            0 => vec![("cpu".to_owned(), 1000 * d.amount(30))],
+            1 => vec![("memory".to_owned(), GIB * d.amount(100))],
+            _ => vec![("cpu".to_owned(), 24_000), ("nodes".to_owned(), d.amount(4))],
         };
         pool.limits = Limits { amounts };
     }
@@ -253,7 +256,7 @@ fn node(d: &mut Dice, number: usize) -> Node {
 
 fn shape(d: &mut Dice, number: usize) -> Pod {
     let mut pod = super::pod(&format!("shape-{number}"), 0, 0);
-    pod.requests = resources(d.pick(&[100, 250, 700, 1500, 3000, 7000]), GIB / 4 * i64::try_from(1 + d.below(24)).unwrap());
+    pod.requests = resources(d.pick(&[100, 250, 700, 1500, 3000, 7000]), GIB / 4 * (1 + d.amount(24)));
     if d.one_in(8) {
         pod.requests.set("ephemeral-storage", GIB * 6);
     }

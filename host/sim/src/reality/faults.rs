@@ -27,13 +27,15 @@ pub(super) struct Faults {
     orders: BTreeMap<String, Timestamp>,
     /// Kinds whose watch is broken, with the objects that went meanwhile.
     broken: BTreeMap<&'static str, BTreeSet<String>>,
+    /// A watch does not break while it is being mended.
+    mending: bool,
     life: u32,
 }
 
 impl Faults {
     pub(super) fn new(seed: Seed, weather: Weather) -> Self {
         let (rolls, not_before) = (BTreeMap::new(), BTreeMap::new());
-        Self { seed, weather, rolls, not_before, orders: BTreeMap::new(), broken: BTreeMap::new(), life: 0 }
+        Self { seed, weather, rolls, not_before, orders: BTreeMap::new(), broken: BTreeMap::new(), mending: false, life: 0 }
     }
 
     /// When the controller crashes by itself.
@@ -140,7 +142,7 @@ impl Reality {
             self.queue.put(at, Happening::Tell { event: Box::new(event.clone()), life });
         }
         self.queue.put(at, Happening::Tell { event: Box::new(event), life });
-        let breakable = matches!(kind, "pods" | "nodes" | "claims");
+        let breakable = matches!(kind, "pods" | "nodes" | "claims") && !self.faults.mending;
         if breakable && self.faults.strikes("broken watches", weather.broken_watches, self.now) {
             self.faults.broken.insert(kind, BTreeSet::new());
             let span = self.faults.up_to("broken watches for", Duration::seconds(30));
@@ -151,6 +153,7 @@ impl Reality {
     /// A broken watch is mended: what is there is told, and what is not there any more.
     pub(super) fn reread(&mut self, kind: &'static str) {
         let gone = self.faults.broken.remove(kind).unwrap_or_default();
+        self.faults.mending = true;
         let lists = self.lists();
         for event in lists.into_iter().filter(|event| about(event).0 == kind) {
             self.tell(event);
@@ -165,6 +168,7 @@ impl Reality {
                 self.tell(event);
             }
         }
+        self.faults.mending = false;
     }
 
     /// Sends an order of the engine on its way.

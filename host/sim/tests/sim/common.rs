@@ -5,7 +5,7 @@ use std::sync::Arc;
 use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{
     CapacityType, Catalog, DaemonSet, Disruption, Duration, InstanceType, LabelSelector, Labels, Limits, Micros, NodeClass, NodePool,
-    Offering, Pod, PodKey, Requirement, Resources, Settings, Template, Timestamp, keys,
+    Offering, Pod, PodKey, Requirement, Resources, Settings, Template, Timestamp, Toleration, keys,
 };
 use whittle_sim::{
     Ending, Given, Manifests, ObjectName, Observer, RunError, Scenario, ScenarioObject, Simulation, Story, Summary, TimelineEvent, Weather,
@@ -89,8 +89,10 @@ pub fn deployment(name: &str, replicas: u32, milli: i64, mib: i64) -> ScenarioOb
     ScenarioObject::Workload(Box::new(workload(WorkloadKind::Deployment, name, replicas, milli, mib)))
 }
 
+/// A daemon as those of the system are: it tolerates everything and goes first.
 pub fn daemon_set(name: &str, milli: i64) -> ScenarioObject {
-    let template = template("kube-system", name, milli, 64);
+    let all = Toleration { key: None, exists: true, value: String::new(), effect: None };
+    let template = Pod { tolerations: vec![all], priority: 2_000_001_000, ..template("kube-system", name, milli, 64) };
     ScenarioObject::DaemonSet(Box::new(DaemonSet { key: template.key.clone(), template }))
 }
 

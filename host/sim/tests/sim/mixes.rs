@@ -1,0 +1,75 @@
+//! Random mixes of workloads: everything comes to run, and nominated pods sit where the plan put
+//! them.
+
+use whittle_model::Settings;
+use whittle_sim::{ScenarioObject, Weather};
+
+use super::common::{Run, daemon_set, deployment, play_in, pool, scenario};
+
+/// A number below `most` that depends on the seed and the purpose alone.
+fn pick(seed: u64, purpose: u64, most: u64) -> u64 {
+    let mut word = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ purpose.wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    word = (word ^ (word >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    (word ^ (word >> 32)) % most
+}
+
+fn mix(seed: u64) -> Vec<ScenarioObject> {
+    let mut objects = Vec::new();
+    for n in 0..=pick(seed, 1, 6) {
+        let milli = i64::try_from(100 + 50 * pick(seed, 100 + n, 70)).expect("small");
+        let mib = i64::try_from(128 + 64 * pick(seed, 200 + n, 60)).expect("small");
+        let replicas = u32::try_from(1 + pick(seed, 300 + n, 20)).expect("small");
+        objects.push(deployment(&format!("w{n}"), replicas, milli, mib));
+    }
+    if pick(seed, 2, 2) == 0 {
+        objects.push(daemon_set("agent", 150));
+    }
+    objects
+}
+
+fn run(seed: u64, minor: u32) -> Run {
+    let settings = Settings { kubernetes_minor: minor, ..Settings::default() };
+    let world = scenario(vec![pool("default", &["on-demand"])], mix(seed));
+    let run = play_in(world, settings, seed, Weather::calm(), "until pods running within 15m\nuntil settled");
+    assert!(run.ending.is_ok(), "seed {seed}: {:?}\n{}", run.ending, run.text());
+    assert_eq!(run.summary.pods.pending, [], "seed {seed}\n{}", run.text());
+    run
+}
+
+#[test]
+fn nominated_pods_sit_where_the_plan_put_them() {
+    for seed in 0..80 {
+        let run = run(seed, 36);
+        let plans = run.record.lines.iter().filter(|l| l.contains("plan:")).count();
+        assert_eq!(plans, 1, "seed {seed}\n{}", run.text());
+        assert!(run.summary.disruptions.is_empty(), "seed {seed}\n{}", run.text());
+        let cost = run.summary.cost;
+        assert!(cost.bound_micros <= cost.hourly_micros && cost.hourly_micros <= cost.greedy_micros, "seed {seed}: {cost:?}");
+    }
+}
+
+#[test]
+fn without_nominations_everything_comes_to_run_all_the_same() {
+    for seed in 0..80 {
+        run(seed, 34);
+    }
+}
+
+#[test]
+fn zz_fuzz() {
+    let mut bad = 0;
+    for seed in [199u64, 566] {
+        let settings = Settings { kubernetes_minor: if seed % 2 == 0 { 34 } else { 36 }, ..Settings::default() };
+        let mut objects = mix(seed);
+        objects.push(deployment("late", 0, 700, 700));
+        let world = scenario(vec![pool("default", &["on-demand", "spot"]), super::common::limited("other", &[("cpu", 16_000)])], objects);
+        let story = "wait 70s\nscale deployment/late 6\nwait 20s\nscale deployment/w0 0\nwait 90s\nscale deployment/late 1\nwait 12m\nuntil pods running within 30m\nuntil settled within 30m\ndelete namespace/default\nuntil nodes 0\nuntil settled within 20m";
+        let run = play_in(world, settings, seed, if seed % 3 == 0 { Weather::calm() } else { Weather::drawn(seed) }, story);
+        let n = run.simulation.engine().world().claims().count();
+        if run.ending.is_err() || run.summary.stray_launches > 0 || n > 0 {
+            bad += 1;
+            std::fs::write(format!("/tmp/bad-{seed}"), run.text()).unwrap(); println!("BAD {seed} {} {:?} stray {} claims {n}", Weather::drawn(seed), run.ending, run.summary.stray_launches);
+        }
+    }
+    println!("bad {bad}");
+}
