@@ -53,7 +53,7 @@ pub enum Action {
         /// The claim's name.
         claim: String,
         /// Why, in one word: `Empty`, `LaunchTimeout`, `RegistrationTimeout`,
-        /// `InitializationTimeout`, `InsufficientCapacity`, `NodeClassNotReady`.
+        /// `InitializationTimeout`, `InsufficientCapacity`, `NodeClassNotReady`, `InstanceGone`.
         reason: String,
     },
     /// Keep new pods off a node that is going: taint `karpenter.sh/disrupted`.

@@ -61,7 +61,7 @@ impl Judge for WhenEmptyOrUnderutilized {
     }
 
     fn open(&self, _words: &Words, _facts: &[i64]) -> Result<Box<dyn Sitting>, Failure> {
-        Ok(Box::new(Native(|views| by_savings(views[0].columns[0]))))
+        Ok(Box::new(Native(|views: &[View<'_>; 6]| by_savings(views[0].columns[0]))))
     }
 }
 
@@ -75,7 +75,7 @@ impl Judge for Balanced {
     }
 
     fn open(&self, _words: &Words, _facts: &[i64]) -> Result<Box<dyn Sitting>, Failure> {
-        Ok(Box::new(Native(|views| balanced(views[0].columns[0], &views[3].columns))))
+        Ok(Box::new(Native(|views: &[View<'_>; 6]| balanced(views[0].columns[0], &views[3].columns))))
     }
 }
 

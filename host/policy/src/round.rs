@@ -38,7 +38,7 @@ impl Instance {
         Ok(Self { store, policy, limits, granted: limits.fuel, sent: 0 })
     }
 
-    fn failed(&self, call: Call) -> impl Fn(wasmtime::Error) -> Failure {
+    fn failed(&self, call: Call) -> impl Fn(wasmtime::Error) -> Failure + use<> {
         let (fuel, limit) = (self.granted, self.limits.memory);
         move |error| Failure::of(call, &error, fuel, limit)
     }

@@ -166,17 +166,14 @@ impl Round<'_> {
         }
         let none = PricingWants::default();
         let union = self.chain.wants().pricing.as_ref().unwrap_or(&none);
-        let mut priced = Priced {
-            ranks: column(&tables.candidates, &union.candidates, &CandidateColumn::RankMicros),
-            costs: column(&tables.candidates, &union.candidates, &CandidateColumn::CostMicros),
-            ..Priced::default()
-        };
+        let mut ranks = column(&tables.candidates, &union.candidates, &CandidateColumn::RankMicros);
+        let mut costs = column(&tables.candidates, &union.candidates, &CandidateColumn::CostMicros);
+        let (mut vetoes, mut steps) = (Vec::new(), Vec::new());
         for seat in &mut self.seats {
             let Some(own) = &seat.judge.setup().wants.pricing else { continue };
             if tables.candidates.rows == 0 {
                 continue;
             }
-            let Priced { ranks, costs, .. } = &priced;
             let now = [(CandidateColumn::RankMicros, ranks.as_slice()), (CandidateColumn::CostMicros, costs.as_slice())];
             let views = [
                 view(&tables.candidates, &union.candidates, &own.candidates, &now),
@@ -185,15 +182,14 @@ impl Round<'_> {
             ];
             let fuel = seat.fuel();
             let read = seat.price(words, &views, ranks.clone(), costs.clone());
-            priced.steps.push(seat.step(fuel, (ranks, costs), &read)?);
+            steps.push(seat.step(fuel, (&ranks, &costs), &read)?);
             if let (Ok(read), Mode::Enforce) = (read, seat.member.mode) {
-                let vetoes = seat.vetoes(&read.vetoes, &own.candidates, &views[0], words);
-                priced.vetoes.extend(vetoes);
-                (priced.ranks, priced.costs) = (read.values, read.costs);
+                vetoes.extend(seat.vetoes(&read.vetoes, &own.candidates, &views[0], words));
+                (ranks, costs) = (read.values, read.costs);
             }
         }
-        priced.vetoes.sort_by_key(|veto| veto.row);
-        Ok(Outcome::Answered(priced))
+        vetoes.sort_by_key(|veto: &Veto| veto.row);
+        Ok(Outcome::Answered(Priced { ranks, costs, vetoes, steps }))
     }
 
     /// Scores moves: every judge that scores, in order, each asked only about the kinds it wants.
