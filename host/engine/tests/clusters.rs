@@ -10,8 +10,7 @@ use common::door::{Door, Launching};
 use common::random::{Cluster, Dice};
 use whittle_engine::report::Step;
 use whittle_engine::{Engine, Plan};
-use whittle_model::scorer::{Candidate, Move, MoveVerdict, ScorerFailure, Verdict};
-use whittle_model::{Action, Event, ListPrice, Micros, NodeClaim, Packing, PodKey, Scorer, Settings};
+use whittle_model::{Action, Event, ListPrice, Micros, NodeClaim, Packing, PodKey, Settings};
 
 const CLUSTERS: u64 = 1000;
 

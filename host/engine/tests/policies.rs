@@ -293,10 +293,9 @@ fn a_vetoed_removal_is_asked_again_later_and_not_at_once() {
     scorer.wants.judging = Some(whittle_model::policy::JudgingWants { moves: vec![MoveColumn::Kind], ..Default::default() });
     let mut pool = policed("a");
     pool.disruption.consolidate_after = Some(common::seconds(30));
-    let mut engine = engine(&[pool], Settings::default());
-    want(&mut engine, "web", "default", 1);
-    let mut door = common::door::Door::new(engine);
+    let mut door = common::door::Door::new(engine(&[pool], Settings::default()));
     door.now = NOW;
+    door.put_pod(pod("web-000", 1000, 2 << 30));
     door.pass(common::seconds(2));
     door.join();
     door.settle();

@@ -30,13 +30,8 @@ fn any_price(node: &PlannedNode, found: &mut Findings) {
     if node.cost < Micros(0) || node.rank < Micros(1) {
         found.object("price", format!("claim {name} costs {} at rank {}", node.cost, node.rank.0));
     }
-    if let Some((key, rank)) = &node.runner_up
-        && (*rank < node.rank || key.instance_type == node.choice.instance_type)
-    {
-        found.object(
-            "price",
-            format!("claim {name} has runner-up {key} at rank {}, its choice is {} at {}", rank.0, node.choice, node.rank.0),
-        );
+    if let Some((key, _)) = node.runner_up.as_ref().filter(|(key, _)| key.instance_type == node.choice.instance_type) {
+        found.object("price", format!("claim {name} has runner-up {key}, which is of the type of its choice {}", node.choice));
     }
 }
 
@@ -49,6 +44,13 @@ fn list_price(world: &World, node: &PlannedNode, facts: &[&Facts<'_>], found: &m
         if listed(key).is_some_and(|list| list != price) {
             found.object("price", format!("claim {name} counts {key} at {price}, which is not its list price"));
         }
+    }
+    // Under policies ranks may change with every node that is settled; at list prices they do not.
+    if let Some((key, rank)) = node.runner_up.as_ref().filter(|(_, rank)| *rank < node.rank) {
+        found.object(
+            "price",
+            format!("claim {name} has runner-up {key} at rank {}, its choice is {} at {}", rank.0, node.choice, node.rank.0),
+        );
     }
     let best = |of: &dyn Fn(&Facts<'_>) -> bool| facts.iter().filter(|f| of(f)).filter_map(|f| f.cheapest).map(|o| o.price).min();
     if best(&|_| true).is_some_and(|price| price < node.rank) {
