@@ -1,5 +1,4 @@
 //! The generated bindings of the contract, as a host calls it. What must not enter: what the calls mean.
-#![expect(missing_docs, reason = "the generated items are documented in policy.wit")]
 
 wasmtime::component::bindgen!({
     path: "../../sdk/wit",

@@ -143,10 +143,16 @@ fn complete(wants: &mut Wants) {
     if let Some(JudgingWants { moves, nodes, pods, pools, .. }) = &mut wants.judging {
         need(moves, MoveColumn::Kind);
         need(moves, MoveColumn::Score);
-        need(nodes, MoveNodeColumn::Move);
-        need(pods, MovePodColumn::Move);
-        need(pods, MovePodColumn::Node);
-        need(pools, MovePoolColumn::Move);
+        if !nodes.is_empty() {
+            need(nodes, MoveNodeColumn::Move);
+        }
+        if !pods.is_empty() {
+            need(pods, MovePodColumn::Move);
+            need(pods, MovePodColumn::Node);
+        }
+        if !pools.is_empty() {
+            need(pools, MovePoolColumn::Move);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use whittle_model::resources::{CPU, MEMORY};
-use whittle_model::{Scorer, keys};
+use whittle_model::keys;
 
 use crate::simulation::Simulation;
 use crate::timeline::Sale;

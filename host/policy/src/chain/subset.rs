@@ -8,8 +8,8 @@ pub(super) fn subset(all: &Judging, wants: &JudgingWants, rows: &[usize]) -> Jud
     let moves = rows.to_vec();
     let (nodes, kept_nodes) = children(&all.nodes, place(&wants.nodes, &MoveNodeColumn::Move), &moves);
     let (mut pods, _) = children(&all.pods, place(&wants.pods, &MovePodColumn::Move), &moves);
-    if let Some(node) = place(&wants.pods, &MovePodColumn::Node) {
-        renumber(&mut pods.columns[node], &kept_nodes);
+    if let Some(node) = place(&wants.pods, &MovePodColumn::Node).and_then(|node| pods.columns.get_mut(node)) {
+        renumber(node, &kept_nodes);
     }
     let (pools, _) = children(&all.pools, place(&wants.pools, &MovePoolColumn::Move), &moves);
     Judging { moves: pick(&all.moves, &moves), nodes, pods, pools, askers: all.askers.clone(), mix: all.mix.clone() }
@@ -26,8 +26,10 @@ fn pick(table: &Table, rows: &[usize]) -> Table {
 
 /// The rows of a table that belong to the kept moves, which are numbered anew; and which rows they were.
 fn children(table: &Table, of_move: Option<usize>, moves: &[usize]) -> (Table, Vec<usize>) {
-    let Some(of_move) = of_move else { return (table.clone(), (0..table.rows).collect()) };
-    let belongs = |row: &usize| table.columns[of_move].get(*row).and_then(|m| usize::try_from(*m).ok()).is_some_and(|m| moves.binary_search(&m).is_ok());
+    let Some((of_move, column)) = of_move.and_then(|place| Some((place, table.columns.get(place)?))) else {
+        return (table.clone(), (0..table.rows).collect());
+    };
+    let belongs = |row: &usize| column.get(*row).and_then(|m| usize::try_from(*m).ok()).is_some_and(|m| moves.binary_search(&m).is_ok());
     let rows: Vec<usize> = (0..table.rows).filter(belongs).collect();
     let mut kept = pick(table, &rows);
     renumber(&mut kept.columns[of_move], moves);

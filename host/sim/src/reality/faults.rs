@@ -85,6 +85,8 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::NodeClassGone(_)
         | Event::DaemonSet(_)
         | Event::DaemonSetGone(_)
+        | Event::Namespace(..)
+        | Event::NamespaceGone(_)
         | Event::Catalog(_)
         | Event::Price(..)
         | Event::Settings(_)

@@ -27,7 +27,7 @@ pub struct Kernel {
 pub fn rank(values: [i64; 9]) -> i64 {
     let [rank, cpu, memory, gpus, network, interruptions, hours, daemon_cpu, daemon_memory] = values;
     let risk = interruptions as f64 / (hours + 1) as f64;
-    let per_cpu = rank as f64 / (cpu - daemon_cpu + memory - daemon_memory) as f64;
+    let per_cpu = rank as f64 / (cpu - daemon_cpu + memory - daemon_memory).max(1) as f64;
     (per_cpu + risk + (gpus + network) as f64) as i64
 }
 

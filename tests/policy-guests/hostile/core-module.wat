@@ -1,0 +1,2 @@
+;; Is no component.
+(module (func (export "price")))

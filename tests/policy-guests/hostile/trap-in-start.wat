@@ -1,0 +1,3 @@
+;; Traps while it is made.
+(func $start (unreachable))
+(start $start)

@@ -1,0 +1,1 @@
+;; Misbehaves in nothing.
