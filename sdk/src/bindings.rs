@@ -54,16 +54,16 @@ pub fn open<P: Policy>(loaded: &mut Option<Loaded<P>>, round: scoring::Round) {
     configured(loaded).open(round.words, round.facts);
 }
 
-fn plain(tables: Vec<scoring::Table>) -> Vec<(usize, Vec<Vec<i64>>)> {
-    tables.into_iter().map(|table| (table.rows as usize, table.columns)).collect()
+fn plain(tables: Vec<scoring::Table>) -> Vec<(usize, Vec<i64>)> {
+    tables.into_iter().map(|table| (table.rows as usize, table.cells)).collect()
 }
 
 /// Prices candidates.
-pub fn price<P: Policy>(loaded: &mut Option<Loaded<P>>, words: Vec<String>, tables: Vec<scoring::Table>) -> Vec<Vec<i64>> {
+pub fn price<P: Policy>(loaded: &mut Option<Loaded<P>>, words: Vec<String>, tables: Vec<scoring::Table>) -> Vec<i64> {
     configured(loaded).price(words, plain(tables))
 }
 
 /// Scores moves.
-pub fn score<P: Policy>(loaded: &mut Option<Loaded<P>>, words: Vec<String>, tables: Vec<scoring::Table>) -> Vec<Vec<i64>> {
+pub fn score<P: Policy>(loaded: &mut Option<Loaded<P>>, words: Vec<String>, tables: Vec<scoring::Table>) -> Vec<i64> {
     configured(loaded).score(words, plain(tables))
 }

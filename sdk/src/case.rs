@@ -153,7 +153,7 @@ impl Case {
             Hook::ScoreMoves => loaded.score(Vec::new(), tables),
         };
         let rows = places.first().map_or(&[][..], |place| &self.rows[*place]);
-        Ok(rows.iter().enumerate().map(|(at, row)| verdict(&answers, at, row, setup.reasons())).collect())
+        Ok(rows.iter().enumerate().map(|(at, row)| verdict(&answers, at, rows.len(), row, setup.reasons())).collect())
     }
 }
 
@@ -171,15 +171,15 @@ fn number(cell: Option<&Cell>, words: &mut Vec<String>) -> i64 {
     }
 }
 
-fn table(rows: &[Row], names: &[String], words: &mut Vec<String>) -> (usize, Vec<Vec<i64>>) {
-    let column = |name: &String| rows.iter().map(|row| number(row.get(name), words)).collect();
-    (rows.len(), names.iter().map(column).collect())
+fn table(rows: &[Row], names: &[String], words: &mut Vec<String>) -> (usize, Vec<i64>) {
+    let cells = names.iter().flat_map(|name| rows.iter().map(move |row| row.get(name)));
+    (rows.len(), cells.map(|cell| number(cell, words)).collect())
 }
 
-fn verdict(answers: &[Vec<i64>], at: usize, row: &Row, reasons: &[String]) -> Verdict {
-    let value = answers.first().map_or(0, |column| column[at]);
+fn verdict(answers: &[i64], at: usize, rows: usize, row: &Row, reasons: &[String]) -> Verdict {
+    let value = answers[at];
     if value >= 0 {
-        return Verdict::Answer { value, cost: answers.get(1).map(|column| column[at]) };
+        return Verdict::Answer { value, cost: answers.get(rows + at).copied() };
     }
     let reason = usize::try_from(-1 - value).ok().and_then(|reason| reasons.get(reason));
     let mut text = reason.cloned().unwrap_or_else(|| format!("unknown reason {value}"));

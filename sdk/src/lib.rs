@@ -131,7 +131,10 @@ macro_rules! export {
                     $crate::bindings::manifest::<$policy>()
                 }
 
-                fn configure(config: ::std::string::String, _: scoring::HostInfo) -> ::std::result::Result<scoring::Setup, ::std::string::String> {
+                fn configure(
+                    config: ::std::string::String,
+                    _: scoring::HostInfo,
+                ) -> ::std::result::Result<scoring::Setup, ::std::string::String> {
                     let loaded = $crate::Loaded::<$policy>::configure(&config)?;
                     let setup = $crate::bindings::setup(loaded.setup());
                     LOADED.set(::std::option::Option::Some(loaded));
@@ -142,11 +145,17 @@ macro_rules! export {
                     LOADED.with_borrow_mut(|loaded| $crate::bindings::open(loaded, round));
                 }
 
-                fn price_candidates(words: ::std::vec::Vec<::std::string::String>, tables: ::std::vec::Vec<scoring::Table>) -> ::std::vec::Vec<::std::vec::Vec<i64>> {
+                fn price_candidates(
+                    words: ::std::vec::Vec<::std::string::String>,
+                    tables: ::std::vec::Vec<scoring::Table>,
+                ) -> ::std::vec::Vec<i64> {
                     LOADED.with_borrow_mut(|loaded| $crate::bindings::price(loaded, words, tables))
                 }
 
-                fn score_moves(words: ::std::vec::Vec<::std::string::String>, tables: ::std::vec::Vec<scoring::Table>) -> ::std::vec::Vec<::std::vec::Vec<i64>> {
+                fn score_moves(
+                    words: ::std::vec::Vec<::std::string::String>,
+                    tables: ::std::vec::Vec<scoring::Table>,
+                ) -> ::std::vec::Vec<i64> {
                     LOADED.with_borrow_mut(|loaded| $crate::bindings::score(loaded, words, tables))
                 }
             }

@@ -39,7 +39,7 @@ pub enum Hook {
 /// # }
 /// let mut loaded = whittle_sdk::Loaded::<Double>::configure("{}").unwrap();
 /// loaded.open(vec![String::new()], vec![]);
-/// assert_eq!(loaded.price(vec![], vec![(2, vec![vec![10, 20]])]), [[20, 40]]);
+/// assert_eq!(loaded.price(vec![], vec![(2, vec![10, 20])]), [20, 40]);
 /// ```
 #[derive(Debug)]
 pub struct Loaded<P> {
@@ -94,20 +94,21 @@ impl<P: Policy> Loaded<P> {
     /// ```
     pub fn open(&mut self, words: Vec<String>, facts: Vec<i64>) {
         self.tables.words = words;
-        self.tables.data[RoundColumn::PLACE].fill(1, facts.into_iter().map(|fact| vec![fact]).collect());
+        self.tables.data[RoundColumn::PLACE].fill(1, facts);
         self.policy.open(Round { tables: &self.tables, row: 0 });
     }
 
-    fn take(&mut self, hook: Hook, words: Vec<String>, tables: Vec<(usize, Vec<Vec<i64>>)>) {
+    fn take(&mut self, hook: Hook, words: Vec<String>, tables: Vec<(usize, Vec<i64>)>) {
         self.tables.words.extend(words);
         let places = self.setup.places(hook);
         assert!(places.len() == tables.len(), "the host did not send the tables that were asked for");
-        for (place, (rows, columns)) in places.into_iter().zip(tables) {
-            self.tables.data[place].fill(rows, columns);
+        for (place, (rows, cells)) in places.into_iter().zip(tables) {
+            self.tables.data[place].fill(rows, cells);
         }
     }
 
-    /// Prices candidates: the tables in the order of [`Setup::tables`], as rows and columns.
+    /// Prices candidates: the tables in the order of [`Setup::tables`], as rows and cells,
+    /// column after column; answers cells likewise.
     ///
     /// # Panics
     /// When the tables are not those asked for.
@@ -115,14 +116,14 @@ impl<P: Policy> Loaded<P> {
     /// ```
     /// # use whittle_sdk::{Loaded, Policy};
     /// fn ranks<P: Policy>(loaded: &mut Loaded<P>, rank: Vec<i64>) -> Vec<i64> {
-    ///     loaded.price(vec![], vec![(rank.len(), vec![rank])]).swap_remove(0)
+    ///     loaded.price(vec![], vec![(rank.len(), rank)])
     /// }
     /// ```
-    pub fn price(&mut self, words: Vec<String>, tables: Vec<(usize, Vec<Vec<i64>>)>) -> Vec<Vec<i64>> {
+    pub fn price(&mut self, words: Vec<String>, tables: Vec<(usize, Vec<i64>)>) -> Vec<i64> {
         self.take(Hook::PriceCandidates, words, tables);
         let mut prices = Prices::unchanged(&self.tables, self.setup.with_cost());
         self.policy.price_all(&self.tables, &mut prices);
-        prices.into_columns(self.setup.with_cost())
+        prices.into_cells()
     }
 
     /// Scores moves, likewise.
@@ -133,13 +134,13 @@ impl<P: Policy> Loaded<P> {
     /// ```
     /// # use whittle_sdk::{Loaded, Policy};
     /// fn scores<P: Policy>(loaded: &mut Loaded<P>, score: Vec<i64>) -> Vec<i64> {
-    ///     loaded.score(vec![], vec![(score.len(), vec![score])]).swap_remove(0)
+    ///     loaded.score(vec![], vec![(score.len(), score)])
     /// }
     /// ```
-    pub fn score(&mut self, words: Vec<String>, tables: Vec<(usize, Vec<Vec<i64>>)>) -> Vec<Vec<i64>> {
+    pub fn score(&mut self, words: Vec<String>, tables: Vec<(usize, Vec<i64>)>) -> Vec<i64> {
         self.take(Hook::ScoreMoves, words, tables);
         let mut scores = Scores::unchanged(&self.tables);
         self.policy.score_all(&self.tables, &mut scores);
-        scores.into_columns()
+        scores.into_cells()
     }
 }

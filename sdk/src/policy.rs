@@ -43,7 +43,7 @@ pub struct About {
 ///     }
 ///
 ///     fn score(&self, candidate: Move<'_>) -> Score {
-///         Score::score(candidate.node_rows().map(|node| node.age_seconds()).max().unwrap_or(0))
+///         Score::of(candidate.node_rows().map(|node| node.age_seconds()).max().unwrap_or(0))
 ///     }
 /// }
 /// ```

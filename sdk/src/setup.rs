@@ -1,11 +1,11 @@
 //! What a policy asks for and will answer. What must not enter: the answers themselves.
 
+use crate::Hook;
 use crate::columns::{
     AskerColumn, CandidateColumn, MixRowColumn, MoveColumn, MoveNodeColumn, MovePodColumn, MovePoolColumn, PriceColumn, RoundColumn,
     ScoreColumn,
 };
 use crate::table::{Column, Data, TABLES, Tables};
-use crate::Hook;
 
 /// A reason for vetoes, made by [`Setup::reason`].
 ///

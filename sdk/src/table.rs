@@ -35,14 +35,15 @@ pub trait Column {
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
     rows: usize,
-    columns: Vec<Vec<i64>>,
+    /// Column after column.
+    cells: Vec<i64>,
     names: Vec<String>,
     places: [u8; MOST],
 }
 
 impl Default for Data {
     fn default() -> Self {
-        Self { rows: 0, columns: Vec::new(), names: Vec::new(), places: [ABSENT; MOST] }
+        Self { rows: 0, cells: Vec::new(), names: Vec::new(), places: [ABSENT; MOST] }
     }
 }
 
@@ -50,7 +51,6 @@ impl Data {
     /// An empty table of these columns: names and, for fixed ones, numbers.
     pub(crate) fn of(columns: &[(String, Option<usize>)]) -> Self {
         let mut data = Self { names: columns.iter().map(|(name, _)| name.clone()).collect(), ..Self::default() };
-        data.columns.resize(columns.len(), Vec::new());
         for (place, (_, number)) in columns.iter().enumerate() {
             if let (Some(number), Ok(place)) = (number, u8::try_from(place)) {
                 data.places[*number] = place;
@@ -60,13 +60,23 @@ impl Data {
     }
 
     /// Takes the rows of a call.
-    pub(crate) fn fill(&mut self, rows: usize, columns: Vec<Vec<i64>>) {
-        assert!(
-            columns.len() == self.names.len() && columns.iter().all(|column| column.len() == rows),
-            "the host did not send the columns that were asked for"
-        );
+    pub(crate) fn fill(&mut self, rows: usize, cells: Vec<i64>) {
+        assert!(cells.len() == self.names.len() * rows, "the host did not send the columns that were asked for");
         self.rows = rows;
-        self.columns = columns;
+        self.cells = cells;
+    }
+
+    /// A row that another table leads to; one that is not there would read from the next column.
+    #[inline]
+    pub(crate) fn row(&self, row: i64, name: &str) -> usize {
+        match usize::try_from(row) {
+            Ok(row) if row < self.rows => row,
+            _ => no_row(name, row),
+        }
+    }
+
+    fn at(&self, place: usize) -> &[i64] {
+        &self.cells[place * self.rows..][..self.rows]
     }
 
     #[inline]
@@ -76,33 +86,34 @@ impl Data {
 
     #[inline]
     pub(crate) fn fixed(&self, number: usize, name: &str, row: usize) -> i64 {
-        match self.columns.get(usize::from(self.places[number])) {
-            Some(column) => column[row],
-            None => not_asked(name),
+        match self.places[number] {
+            ABSENT => not_asked(name),
+            place => self.cells[usize::from(place) * self.rows + row],
         }
     }
 
     pub(crate) fn open(&self, stem: &str, key: &str, row: usize) -> i64 {
         let of_key = |name: &String| name.strip_prefix(stem).and_then(|rest| rest.strip_prefix(':')) == Some(key);
         match self.names.iter().position(of_key) {
-            Some(place) => self.columns[place][row],
+            Some(place) => self.at(place)[row],
             None => not_asked(&format!("{stem}:{key}")),
         }
     }
 
     fn named(&self, name: &str) -> &[i64] {
         match self.names.iter().position(|n| n == name) {
-            Some(place) => &self.columns[place],
+            Some(place) => self.at(place),
             None => not_asked(name),
         }
     }
 
     /// The rows whose fixed column `number` is `wanted`; the column is sorted.
-    pub(crate) fn run(&self, number: usize, name: &str, wanted: i64) -> std::ops::Range<usize> {
-        match self.columns.get(usize::from(self.places[number])) {
-            Some(column) => column.partition_point(|value| *value < wanted)..column.partition_point(|value| *value <= wanted),
-            None => not_asked(name),
+    pub(crate) fn run(&self, number: usize, wanted: i64) -> std::ops::Range<usize> {
+        if self.places[number] == ABSENT {
+            return 0..0;
         }
+        let column = self.at(usize::from(self.places[number]));
+        column.partition_point(|value| *value < wanted)..column.partition_point(|value| *value <= wanted)
     }
 }
 
@@ -111,6 +122,13 @@ impl Data {
 #[expect(clippy::panic, reason = "a policy that reads what it did not ask for is wrong in every call; its author must see it at once")]
 fn not_asked(name: &str) -> ! {
     panic!("column {name} was not asked for in configure")
+}
+
+#[cold]
+#[inline(never)]
+#[expect(clippy::panic, reason = "a policy that follows a link into a table it did not ask for is wrong in every call")]
+fn no_row(name: &str, row: i64) -> ! {
+    panic!("column {name} leads to row {row}, which is not there: were columns of its table asked for?")
 }
 
 /// The tables of a call, and the words that their text is an index into.
@@ -203,7 +221,7 @@ macro_rules! accessor {
         #[inline]
         pub fn $accessor(self) -> $target<'a> {
             let row = self.data().fixed($number, $name, self.row);
-            $target { tables: self.tables, row: usize::try_from(row).unwrap_or(usize::MAX) }
+            $target { tables: self.tables, row: self.tables.data[$target::PLACE].row(row, $name) }
         }
     };
 }
@@ -229,13 +247,39 @@ macro_rules! open_accessor {
 
 macro_rules! example {
     ($row:ident $accessor:ident $type:literal) => {
-        concat!("```\n# fn example(row: whittle_sdk::", stringify!($row), "<'_>) {\nlet value: ", $type, " = row.", stringify!($accessor), "();\n# }\n```")
+        concat!(
+            "```\n# fn example(row: whittle_sdk::",
+            stringify!($row),
+            "<'_>) {\nlet value: ",
+            $type,
+            " = row.",
+            stringify!($accessor),
+            "();\n# }\n```"
+        )
     };
     ($row:ident $accessor:ident $path:literal $target:ident $life:literal) => {
-        concat!("```\n# fn example(row: whittle_sdk::", stringify!($row), "<'_>) {\nlet value: ", $path, stringify!($target), $life, " = row.", stringify!($accessor), "();\n# }\n```")
+        concat!(
+            "```\n# fn example(row: whittle_sdk::",
+            stringify!($row),
+            "<'_>) {\nlet value: ",
+            $path,
+            stringify!($target),
+            $life,
+            " = row.",
+            stringify!($accessor),
+            "();\n# }\n```"
+        )
     };
     ($row:ident $accessor:ident $type:literal open) => {
-        concat!("```\n# fn example(row: whittle_sdk::", stringify!($row), "<'_>) {\nlet value: ", $type, " = row.", stringify!($accessor), "(\"key\");\n# }\n```")
+        concat!(
+            "```\n# fn example(row: whittle_sdk::",
+            stringify!($row),
+            "<'_>) {\nlet value: ",
+            $type,
+            " = row.",
+            stringify!($accessor),
+            "(\"key\");\n# }\n```"
+        )
     };
 }
 
@@ -281,9 +325,11 @@ macro_rules! table {
         }
 
         impl<'a> $row<'a> {
+            pub(crate) const PLACE: usize = $place;
+
             #[inline]
             fn data(self) -> &'a $crate::table::Data {
-                &self.tables.data[$place]
+                &self.tables.data[Self::PLACE]
             }
 
             #[doc = concat!("All tables of the call.\n\n```\n# fn example(row: whittle_sdk::", stringify!($row), "<'_>) {\nlet spot = row.tables().word(\"spot\");\n# }\n```")]

@@ -71,7 +71,7 @@ const fn veto(reason: Reason) -> i64 {
 ///
 /// ```
 /// use whittle_sdk::Score;
-/// assert_ne!(Score::score(3), Score::unchanged());
+/// assert_ne!(Score::of(3), Score::unchanged());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score(Option<i64>);
@@ -90,10 +90,10 @@ impl Score {
     /// Higher goes first; below 0 counts as 0.
     ///
     /// ```
-    /// assert_eq!(whittle_sdk::Score::score(-1), whittle_sdk::Score::score(0));
+    /// assert_eq!(whittle_sdk::Score::of(-1), whittle_sdk::Score::of(0));
     /// ```
     #[must_use]
-    pub const fn score(value: i64) -> Self {
+    pub const fn of(value: i64) -> Self {
         Self(Some(if value < 0 { 0 } else { value }))
     }
 
@@ -120,14 +120,16 @@ impl Score {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices {
-    ranks: Vec<i64>,
-    costs: Vec<i64>,
+    rows: usize,
+    /// Ranks, and behind them costs when they are answered.
+    cells: Vec<i64>,
 }
 
 impl Prices {
     pub(crate) fn unchanged(tables: &Tables, with_cost: bool) -> Self {
-        let costs = if with_cost { tables.column(&CandidateColumn::CostMicros).to_vec() } else { Vec::new() };
-        Self { ranks: tables.column(&CandidateColumn::RankMicros).to_vec(), costs }
+        let ranks = tables.column(&CandidateColumn::RankMicros);
+        let costs = if with_cost { tables.column(&CandidateColumn::CostMicros) } else { &[] };
+        Self { rows: ranks.len(), cells: [ranks, costs].concat() }
     }
 
     /// Prices one candidate.
@@ -143,9 +145,9 @@ impl Prices {
     #[inline]
     pub fn set(&mut self, candidate: Candidate<'_>, price: Price) {
         if let Some(rank) = price.rank {
-            self.ranks[candidate.row] = rank;
+            self.cells[candidate.row] = rank;
         }
-        if let (Some(cost), Some(place)) = (price.cost, self.costs.get_mut(candidate.row)) {
+        if let (Some(cost), Some(place)) = (price.cost, self.cells.get_mut(self.rows + candidate.row)) {
             *place = cost;
         }
     }
@@ -159,11 +161,11 @@ impl Prices {
     /// ```
     #[inline]
     pub fn ranks(&mut self) -> &mut [i64] {
-        &mut self.ranks
+        &mut self.cells[..self.rows]
     }
 
-    pub(crate) fn into_columns(self, with_cost: bool) -> Vec<Vec<i64>> {
-        if with_cost { vec![self.ranks, self.costs] } else { vec![self.ranks] }
+    pub(crate) fn into_cells(self) -> Vec<i64> {
+        self.cells
     }
 }
 
@@ -188,7 +190,7 @@ impl Scores {
     /// ```
     /// # use whittle_sdk::prelude::*;
     /// # fn example(row: Move<'_>, scores: &mut Scores) {
-    /// scores.set(row, Score::score(row.savings_cost_micros()));
+    /// scores.set(row, Score::of(row.savings_cost_micros()));
     /// # }
     /// ```
     pub fn set(&mut self, row: Move<'_>, score: Score) {
@@ -197,8 +199,8 @@ impl Scores {
         }
     }
 
-    pub(crate) fn into_columns(self) -> Vec<Vec<i64>> {
-        vec![self.0]
+    pub(crate) fn into_cells(self) -> Vec<i64> {
+        self.0
     }
 }
 
@@ -239,7 +241,7 @@ impl Tables {
 
     fn mix_rows(&self, mix: i64) -> impl Iterator<Item = MixRow<'_>> {
         const MIX: usize = 0;
-        let rows = self.data[MixRowColumn::PLACE].run(MIX, "mix of table mix", mix);
+        let rows = self.data[MixRowColumn::PLACE].run(MIX, mix);
         rows.map(|row| MixRow { tables: self, row })
     }
 }
@@ -262,7 +264,7 @@ macro_rules! children {
         #[doc = concat!($what, "\n\n```\n# fn example(row: whittle_sdk::Move<'_>) {\nlet count = row.", stringify!($name), "().count();\n# }\n```")]
         pub fn $name(self) -> impl Iterator<Item = $row<'a>> {
             const MOVE: usize = 0;
-            let rows = self.tables.data[$column::PLACE].run(MOVE, "move", i64::try_from(self.row).unwrap_or(i64::MAX));
+            let rows = self.tables.data[$column::PLACE].run(MOVE, i64::try_from(self.row).unwrap_or(i64::MAX));
             rows.map(move |row| $row { tables: self.tables, row })
         }
     };

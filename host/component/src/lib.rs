@@ -39,7 +39,9 @@ pub enum BuildError {
         said: String,
     },
     /// Cargo made no library, or more than one.
-    #[error("building the policy in {folder} made {found} WebAssembly libraries, one is wanted: is `crate-type = [\"cdylib\"]` in its Cargo.toml?")]
+    #[error(
+        "building the policy in {folder} made {found} WebAssembly libraries, one is wanted: is `crate-type = [\"cdylib\"]` in its Cargo.toml?"
+    )]
     Library {
         /// The policy's folder.
         folder: PathBuf,
@@ -91,7 +93,15 @@ impl Build {
     pub fn run(&self, folder: &Path) -> Result<Vec<u8>, BuildError> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = Command::new(&cargo);
-        command.current_dir(folder).args(["build", "--release", "--lib", "--target", TARGET, "--message-format", "json-render-diagnostics"]);
+        command.current_dir(folder).args([
+            "build",
+            "--release",
+            "--lib",
+            "--target",
+            TARGET,
+            "--message-format",
+            "json-render-diagnostics",
+        ]);
         if let Some(package) = &self.package {
             command.args(["-p", package]);
         }
@@ -123,7 +133,8 @@ impl Build {
 fn clean(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        let outer = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "RUSTDOCFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
+        let outer =
+            ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "RUSTDOCFLAGS", "CARGO_ENCODED_RUSTFLAGS"];
         let wrapper = ["RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CLIPPY_CONF_DIR", "MAKEFLAGS", "CARGO_MAKEFLAGS"];
         if outer.contains(&name.as_str()) || wrapper.contains(&name.as_str()) || name.starts_with("CARGO_PROFILE_") {
             command.env_remove(name);
@@ -139,7 +150,11 @@ fn clean(command: &mut Command) {
 
 fn refused(folder: &Path, said: &str) -> BuildError {
     let missing = said.contains(&format!("the `{TARGET}` target may not be installed"));
-    if missing { BuildError::NoTarget { folder: folder.to_owned() } } else { BuildError::Compile { folder: folder.to_owned(), said: said.to_owned() } }
+    if missing {
+        BuildError::NoTarget { folder: folder.to_owned() }
+    } else {
+        BuildError::Compile { folder: folder.to_owned(), said: said.to_owned() }
+    }
 }
 
 /// The libraries for the target among cargo's messages, one JSON object a line. The files of a message
@@ -161,14 +176,20 @@ mod tests {
     #[test]
     fn what_is_no_module_is_refused_with_a_hint() {
         let error = from_core(b"\0asm and nothing").unwrap_err().to_string();
-        assert!(error.starts_with("making a component of the compiled policy: ") && error.ends_with("does it call whittle_sdk::export! ?"), "{error}");
+        assert!(
+            error.starts_with("making a component of the compiled policy: ") && error.ends_with("does it call whittle_sdk::export! ?"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_missing_target_says_how_to_get_it() {
         let said = "error[E0463]: can't find crate for `core`\n  = note: the `wasm32-unknown-unknown` target may not be installed\n";
         let error = refused(Path::new("mine"), said).to_string();
-        assert_eq!(error, "building the policy in mine: this Rust lacks the target wasm32-unknown-unknown; get it with: rustup target add wasm32-unknown-unknown");
+        assert_eq!(
+            error,
+            "building the policy in mine: this Rust lacks the target wasm32-unknown-unknown; get it with: rustup target add wasm32-unknown-unknown"
+        );
         assert!(refused(Path::new("mine"), "error: expected `;`").to_string().contains("expected `;`"));
     }
 

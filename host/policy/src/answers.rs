@@ -28,22 +28,15 @@ pub(crate) struct Asked<'a, C> {
 
 impl<C: Column> Asked<'_, C> {
     /// Every declared column must be there with every row.
-    pub(crate) fn shape(&self, answer: &[Vec<i64>]) -> Result<(), Failure> {
-        if answer.len() != self.columns.len() {
-            return Err(Failure::WrongColumns { call: self.call, wanted: self.columns.len(), found: answer.len() });
-        }
-        for (column, values) in self.columns.iter().zip(answer) {
-            if values.len() != self.rows {
-                return Err(Failure::WrongRows { call: self.call, column: column.name(), wanted: self.rows, found: values.len() });
-            }
-        }
-        Ok(())
+    pub(crate) fn size(&self, answer: &[i64]) -> Result<(), Failure> {
+        let (rows, columns, found) = (self.rows, self.columns.len(), answer.len());
+        if found == rows * columns { Ok(()) } else { Err(Failure::WrongSize { call: self.call, rows, columns, found }) }
     }
 
     /// The answered values of a column; `None` when it is not declared.
-    pub(crate) fn values<'v>(&self, answer: &'v [Vec<i64>], column: &C) -> Option<&'v [i64]> {
+    pub(crate) fn values<'v>(&self, answer: &'v [i64], column: &C) -> Option<&'v [i64]> {
         let place = self.columns.iter().position(|c| c == column)?;
-        answer.get(place).map(Vec::as_slice)
+        answer.get(place * self.rows..(place + 1) * self.rows)
     }
 
     /// Reads ranks or scores over those that stood before: vetoes are taken out, and their rows keep
@@ -90,15 +83,13 @@ impl<C: Column> Asked<'_, C> {
     }
 }
 
-/// A hash of answered columns: FNV-1a over their values as 64-bit words, lengths included. The same on
-/// every machine; against accidents, not against forgers.
+/// A hash of an answer: FNV-1a over its values as 64-bit words. The same on every machine; against
+/// accidents, not against forgers.
 #[must_use]
-pub fn hash(columns: &[Vec<i64>]) -> u64 {
+pub fn hash(answer: &[i64]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(PRIME);
-    columns.iter().fold(0xcbf2_9ce4_8422_2325, |hash, column| {
-        column.iter().fold(step(hash, column.len() as u64), |hash, value| step(hash, value.cast_unsigned()))
-    })
+    let step = |hash: u64, value: &i64| (hash ^ value.cast_unsigned()).wrapping_mul(PRIME);
+    answer.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]
@@ -122,18 +113,22 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_named() {
         let verdicts = |value| ASKED.verdicts(&PriceColumn::RankMicros, &[value], &mut [1], 1).unwrap_err().to_string();
-        assert_eq!(verdicts(MOST + 1), "price-candidates answered 1000000000001 for rank-micros of row 0, which is absurd: 0 to 10^12 is allowed");
+        assert_eq!(
+            verdicts(MOST + 1),
+            "price-candidates answered 1000000000001 for rank-micros of row 0, which is absurd: 0 to 10^12 is allowed"
+        );
         assert_eq!(verdicts(-3), "price-candidates vetoed row 0 for reason 2, 2 are declared");
         assert_eq!(verdicts(i64::MIN), "price-candidates vetoed row 0 for reason 9223372036854775807, 2 are declared");
-        let shape = |answer: &[Vec<i64>]| ASKED.shape(answer).unwrap_err().to_string();
-        assert_eq!(shape(&[vec![0; 4]]), "price-candidates answered 1 columns, 2 are declared");
-        assert_eq!(shape(&[vec![0; 4], vec![0; 5]]), "price-candidates answered 5 rows of cost-micros, 4 were given");
+        for found in [0, 4, 7, 9] {
+            let error = ASKED.size(&vec![0; found]).unwrap_err().to_string();
+            assert_eq!(error, format!("price-candidates answered {found} values, 4 rows of 2 columns were asked for"));
+        }
         assert!(ASKED.costs(&PriceColumn::CostMicros, &[-1], &[], &mut [1]).is_err());
     }
 
     #[test]
-    fn a_hash_sees_order_and_shape() {
-        let all = [hash(&[]), hash(&[vec![]]), hash(&[vec![1, 2]]), hash(&[vec![2, 1]]), hash(&[vec![1], vec![2]])];
+    fn a_hash_sees_order_and_length() {
+        let all = [hash(&[]), hash(&[0]), hash(&[0, 0]), hash(&[1, 2]), hash(&[2, 1])];
         assert!((1..all.len()).all(|at| !all[..at].contains(&all[at])));
     }
 }

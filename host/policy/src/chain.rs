@@ -8,7 +8,9 @@ mod subset;
 
 use std::sync::Arc;
 
-use whittle_model::policy::{CandidateColumn, Hook, JudgingWants, MoveColumn, MoveNodeColumn, MovePodColumn, MovePoolColumn, PricingWants, Wants};
+use whittle_model::policy::{
+    CandidateColumn, Hook, JudgingWants, MoveColumn, MoveNodeColumn, MovePodColumn, MovePoolColumn, PricingWants, Wants,
+};
 
 use crate::{Failure, Judge};
 

@@ -91,25 +91,15 @@ pub enum Failure {
     /// It asks for something else than when it was configured first.
     #[error("configure asked for something else than the first time: it is no pure function")]
     Changed,
-    /// It answered another number of columns than it said.
-    #[error("{call} answered {found} columns, {wanted} are declared")]
-    WrongColumns {
+    /// It answered another number of values than it was asked for.
+    #[error("{call} answered {found} values, {rows} rows of {columns} columns were asked for")]
+    WrongSize {
         /// During which call.
         call: Call,
-        /// As declared.
-        wanted: usize,
-        /// As answered.
-        found: usize,
-    },
-    /// It answered another number of rows than it was given.
-    #[error("{call} answered {found} rows of {column}, {wanted} were given")]
-    WrongRows {
-        /// During which call.
-        call: Call,
-        /// The answered column.
-        column: String,
-        /// As given.
-        wanted: usize,
+        /// Rows it was given.
+        rows: usize,
+        /// Columns it declared.
+        columns: usize,
         /// As answered.
         found: usize,
     },
@@ -152,8 +142,7 @@ impl Failure {
             Self::Unreadable { .. } => "unreadable",
             Self::Refused(_) => "refused",
             Self::Changed => "changed",
-            Self::WrongColumns { .. } => "wrong-columns",
-            Self::WrongRows { .. } => "wrong-rows",
+            Self::WrongSize { .. } => "wrong-size",
             Self::Absurd { .. } => "absurd",
             Self::UnknownReason { .. } => "unknown-reason",
         }

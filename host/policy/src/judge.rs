@@ -40,18 +40,18 @@ pub trait Judge: Send + Sync {
 /// A judge in one round.
 pub trait Sitting {
     /// Prices candidates. Views are of candidates, askers and mix, in this order; `words` may have grown.
-    /// Answers a list for each column of `setup().prices`, unchecked.
+    /// Answers the columns of `setup().prices`, one behind the other, unchecked.
     ///
     /// # Errors
     /// When it cannot answer.
-    fn price(&mut self, words: &Words, views: &[View<'_>; 3]) -> Result<Vec<Vec<i64>>, Failure>;
+    fn price(&mut self, words: &Words, views: &[View<'_>; 3]) -> Result<Vec<i64>, Failure>;
 
     /// Scores moves. Views are of moves, move-nodes, move-pods, move-pools, askers and mix.
-    /// Answers a list for each column of `setup().scores`, unchecked.
+    /// Answers the columns of `setup().scores`, one behind the other, unchecked.
     ///
     /// # Errors
     /// When it cannot answer.
-    fn score(&mut self, words: &Words, views: &[View<'_>; 6]) -> Result<Vec<Vec<i64>>, Failure>;
+    fn score(&mut self, words: &Words, views: &[View<'_>; 6]) -> Result<Vec<i64>, Failure>;
 
     /// Fuel used so far in this round.
     fn fuel(&self) -> u64;

@@ -21,13 +21,13 @@ mod reason;
 mod round;
 mod setup;
 
-pub use chain::{Chain, ChainError, Member, Mode, OnFailure, Standing, Stance};
+pub use chain::{Chain, ChainError, Member, Mode, OnFailure, Stance, Standing};
 pub use failure::{Call, Failure};
 pub use judge::{Judge, Sitting, View};
 pub use limits::Limits;
 pub use load::{LoadError, Loader};
 pub use machine::MachineError;
-pub use module::{Configured, ConfigureError, Manifest, Module};
+pub use module::{ConfigureError, Configured, Manifest, Module};
 pub use native::{Balanced, WhenEmptyOrUnderutilized};
 pub use rest::Rest;
 pub use schema::ConfigError;

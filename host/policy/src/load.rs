@@ -160,16 +160,21 @@ fn inspect(bytes: &[u8]) -> Result<(), LoadError> {
     let no_wasm = |error: wasmparser::BinaryReaderError| LoadError::NoWasm(error.message().to_owned());
     let mut depth = 0usize;
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(no_wasm)? {
-            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(LoadError::CoreModule),
-            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-            Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::ComponentImportSection(section) if depth == 0 => {
-                if let Some(import) = section.into_iter().next() {
-                    return Err(LoadError::Import(import.map_err(no_wasm)?.name.name.to_owned()));
-                }
-            }
-            _ => {}
+        let payload = payload.map_err(no_wasm)?;
+        if let Payload::Version { encoding: Encoding::Module, .. } = payload
+            && depth == 0
+        {
+            return Err(LoadError::CoreModule);
+        }
+        if let Payload::ModuleSection { .. } | Payload::ComponentSection { .. } = payload {
+            depth += 1;
+        } else if let Payload::End(_) = payload {
+            depth = depth.saturating_sub(1);
+        } else if let Payload::ComponentImportSection(section) = payload
+            && depth == 0
+            && let Some(import) = section.into_iter().next()
+        {
+            return Err(LoadError::Import(import.map_err(no_wasm)?.name.name.to_owned()));
         }
     }
     Ok(())

@@ -47,7 +47,11 @@ pub(crate) fn engine(cache: Option<&Path>) -> Result<Engine, MachineError> {
 
 /// Pinned one by one, so that a newer wasmtime does not widen what modules may do.
 fn features(config: &mut Config) {
-    let on = WasmFeatures::WASM2 | WasmFeatures::COMPONENT_MODEL | WasmFeatures::EXTENDED_CONST | WasmFeatures::TAIL_CALL | WasmFeatures::MULTI_MEMORY;
+    let on = WasmFeatures::WASM2
+        | WasmFeatures::COMPONENT_MODEL
+        | WasmFeatures::EXTENDED_CONST
+        | WasmFeatures::TAIL_CALL
+        | WasmFeatures::MULTI_MEMORY;
     for (name, feature) in WasmFeatures::all().iter_names() {
         // Not proposals but the toggles of the validator itself, and what wasmtime was compiled without.
         if name == "GC_TYPES" || name == "FLOATS" || name == "CM_ASYNC" {

@@ -84,7 +84,10 @@ impl std::fmt::Debug for Module {
 pub(crate) fn read_manifest(said: scoring::About) -> Result<(Manifest, Schema), String> {
     let plain = |name: &str| name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
     if said.name.is_empty() || said.name.len() > 63 || !plain(&said.name) {
-        return Err(format!("its name {:?} is not 1 to 63 lower case letters, digits and -", said.name.chars().take(80).collect::<String>()));
+        return Err(format!(
+            "its name {:?} is not 1 to 63 lower case letters, digits and -",
+            said.name.chars().take(80).collect::<String>()
+        ));
     }
     if said.version.is_empty() || said.version.len() > 64 {
         return Err(format!("its version has {} bytes, 1 to 64 are right", said.version.len()));
@@ -172,7 +175,14 @@ impl Configured {
             sitting.price(&words, &[view(pricing.candidates.len()), view(pricing.askers.len()), view(pricing.mix.len())])?;
         }
         if let Some(judging) = &wants.judging {
-            let sizes = [&judging.moves.len(), &judging.nodes.len(), &judging.pods.len(), &judging.pools.len(), &judging.askers.len(), &judging.mix.len()];
+            let sizes = [
+                &judging.moves.len(),
+                &judging.nodes.len(),
+                &judging.pods.len(),
+                &judging.pools.len(),
+                &judging.askers.len(),
+                &judging.mix.len(),
+            ];
             sitting.score(&words, &sizes.map(|columns| view(*columns)))?;
         }
         Ok(sitting.fuel())
@@ -207,11 +217,11 @@ struct Seated {
 }
 
 impl Sitting for Seated {
-    fn price(&mut self, words: &Words, views: &[View<'_>; 3]) -> Result<Vec<Vec<i64>>, Failure> {
+    fn price(&mut self, words: &Words, views: &[View<'_>; 3]) -> Result<Vec<i64>, Failure> {
         self.instance.call(Call::PriceCandidates, words, views, &self.pricing)
     }
 
-    fn score(&mut self, words: &Words, views: &[View<'_>; 6]) -> Result<Vec<Vec<i64>>, Failure> {
+    fn score(&mut self, words: &Words, views: &[View<'_>; 6]) -> Result<Vec<i64>, Failure> {
         self.instance.call(Call::ScoreMoves, words, views, &self.judging)
     }
 

@@ -83,12 +83,12 @@ impl Judge for Balanced {
 struct Native<F>(F);
 
 impl<F: Fn(&[View<'_>; 6]) -> Vec<i64>> Sitting for Native<F> {
-    fn price(&mut self, _words: &Words, _views: &[View<'_>; 3]) -> Result<Vec<Vec<i64>>, Failure> {
+    fn price(&mut self, _words: &Words, _views: &[View<'_>; 3]) -> Result<Vec<i64>, Failure> {
         Ok(Vec::new())
     }
 
-    fn score(&mut self, _words: &Words, views: &[View<'_>; 6]) -> Result<Vec<Vec<i64>>, Failure> {
-        Ok(vec![(self.0)(views)])
+    fn score(&mut self, _words: &Words, views: &[View<'_>; 6]) -> Result<Vec<i64>, Failure> {
+        Ok((self.0)(views))
     }
 
     fn fuel(&self) -> u64 {

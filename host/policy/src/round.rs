@@ -24,6 +24,8 @@ pub(crate) struct Instance {
     granted: u64,
     /// Words sent so far.
     sent: usize,
+    /// The tables of the last call: fresh memory for each call would cost more than the copy.
+    cells: Vec<Vec<i64>>,
 }
 
 impl Instance {
@@ -35,7 +37,7 @@ impl Instance {
         let failed = |error: &wasmtime::Error| Failure::of(Call::Start, error, limits.fuel, limits.memory);
         store.set_fuel(limits.fuel).map_err(|error| failed(&error))?;
         let policy = pre.instantiate(&mut store).map_err(|error| failed(&error))?;
-        Ok(Self { store, policy, limits, granted: limits.fuel, sent: 0 })
+        Ok(Self { store, policy, limits, granted: limits.fuel, sent: 0, cells: Vec::new() })
     }
 
     fn failed(&self, call: Call) -> impl Fn(wasmtime::Error) -> Failure + use<> {
@@ -82,12 +84,19 @@ impl Instance {
     }
 
     /// Calls a hook with the views at `places`, in that order.
-    pub(crate) fn call(&mut self, call: Call, words: &Words, views: &[View<'_>], places: &[usize]) -> Result<Vec<Vec<i64>>, Failure> {
+    pub(crate) fn call(&mut self, call: Call, words: &Words, views: &[View<'_>], places: &[usize]) -> Result<Vec<i64>, Failure> {
         let sent: Vec<&View<'_>> = places.iter().map(|place| &views[*place]).collect();
         self.grant(call, sent.iter().map(|view| view.rows).sum())?;
         let list = self.unsent(words);
+        // One list a table: each list more costs as much as fifteen rows, and small tables are asked about often.
+        self.cells.resize_with(sent.len(), Vec::new);
+        for (cells, view) in self.cells.iter_mut().zip(&sent) {
+            cells.clear();
+            view.columns.iter().for_each(|column| cells.extend_from_slice(column));
+        }
+        let rows = |view: &View<'_>| u32::try_from(view.rows).unwrap_or(u32::MAX);
         let tables: Vec<scoring::Table<'_>> =
-            sent.iter().map(|view| scoring::Table { rows: u32::try_from(view.rows).unwrap_or(u32::MAX), columns: &view.columns }).collect();
+            sent.iter().zip(&self.cells).map(|(view, cells)| scoring::Table { rows: rows(view), cells }).collect();
         let failed = self.failed(call);
         let scoring = self.policy.whittle_policy_scoring();
         match call {

@@ -134,7 +134,10 @@ mod tests {
             ("{", "no JSON"),
             ("true", "an object"),
             (r##"{"$ref":"#"}"##, "leads to itself"),
-            (r##"{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"anyOf":[{"$ref":"#/$defs/a"}]}}}"##, "leads to itself"),
+            (
+                r##"{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"anyOf":[{"$ref":"#/$defs/a"}]}}}"##,
+                "leads to itself",
+            ),
             (r##"{"$ref":"#/$defs/none"}"##, "leads nowhere"),
             (r##"{"$ref":"https://example.com/s"}"##, "leads outside"),
             (r#"{"type":"colour"}"#, "colour"),

@@ -1,9 +1,9 @@
 //! From the setup that a guest returns to one that is known to make sense. What must not enter: calls.
 
+use whittle_model::policy::{AskerColumn, CandidateColumn, MoveColumn, MoveNodeColumn, MovePodColumn, MovePoolColumn, RoundColumn};
 use whittle_model::policy::{
     Column, Hook, JudgingWants, MixRowColumn, MoveKind, PriceColumn, PricingWants, ScoreColumn, Setup, UnknownColumn, Wants,
 };
-use whittle_model::policy::{AskerColumn, CandidateColumn, MoveColumn, MoveNodeColumn, MovePodColumn, MovePoolColumn, RoundColumn};
 
 use crate::bindings::scoring;
 use crate::reason;
@@ -129,7 +129,8 @@ pub(crate) fn check(said: &scoring::Setup) -> Result<Checked, SetupError> {
 }
 
 fn sizes(said: &scoring::Setup) -> Result<(), SetupError> {
-    let of_hook = |hook: &Option<scoring::Hook>| hook.iter().flat_map(|hook| &hook.tables).map(|table| table.columns.len().max(1)).sum::<usize>();
+    let of_hook =
+        |hook: &Option<scoring::Hook>| hook.iter().flat_map(|hook| &hook.tables).map(|table| table.columns.len().max(1)).sum::<usize>();
     let columns = said.round.len() + of_hook(&said.price_candidates) + of_hook(&said.score_moves);
     let longest = said.reasons.iter().map(String::len).max().unwrap_or(0);
     for (what, found, most) in [

@@ -28,19 +28,31 @@ fn fate(loader: &Loader, name: &str) -> Result<Vec<i64>, String> {
 }
 
 const FATES: [(&str, &str); 25] = [
-    ("absurd-numbers", "price: policy absurd-numbers failed: price-candidates answered 1000000000001 for rank-micros of row 0, which is absurd"),
-    ("another-world", "load: it is no policy of contract whittle:policy/scoring@0.1.0: no exported instance named `whittle:policy/scoring@0.1.0`"),
-    ("answer-outside-memory", "price: policy answer-outside-memory failed: price-candidates answered what cannot be read: list pointer/length out of bounds"),
+    (
+        "absurd-numbers",
+        "price: policy absurd-numbers failed: price-candidates answered 1000000000001 for rank-micros of row 0, which is absurd",
+    ),
+    (
+        "another-world",
+        "load: it is no policy of contract whittle:policy/scoring@0.1.0: no exported instance named `whittle:policy/scoring@0.1.0`",
+    ),
+    (
+        "answer-outside-memory",
+        "price: policy answer-outside-memory failed: price-candidates answered what cannot be read: list pointer/length out of bounds",
+    ),
     ("core-module", "load: this is a core module, a component is wanted"),
     ("deep-recursion", "price: policy deep-recursion failed: price-candidates overflowed its stack"),
     ("endless-loop", "price: policy endless-loop failed: price-candidates ran out of fuel after 1006000"),
     ("endless-loop-in-configure", "configure: policy hostile failed when it was configured: configure ran out of fuel after 1000000"),
     ("endless-loop-in-manifest", "load: asking it for its manifest failed: manifest ran out of fuel after 50000000"),
     ("forbidden-import", "load: it imports wasi:clocks/monotonic-clock@0.2.0: a policy is a pure function and imports nothing"),
-    ("huge-answer", "price: policy huge-answer failed: price-candidates answered what cannot be read: too much data"),
+    ("huge-answer", "price: policy huge-answer failed: price-candidates answered 983040 values, 3 rows of 1 columns were asked for"),
     ("huge-memory", "load: asking it for its manifest failed: start asked for 134217728 bytes of memory, limits.memory is 67108864"),
     ("lying-manifest", "load: its manifest makes no sense: its config schema is none: no JSON"),
-    ("lying-setup", "configure: policy hostile: it asks for what this version does not have: table candidates has no column rank-micron; it has asker"),
+    (
+        "lying-setup",
+        "configure: policy hostile: it asks for what this version does not have: table candidates has no column rank-micron; it has asker",
+    ),
     ("memory-bomb", "price: policy memory-bomb failed: price-candidates asked for 8519680 bytes of memory, limits.memory is 8388608"),
     ("nameless-manifest", "load: its manifest makes no sense: its name \"\" is not"),
     ("shared-memory", "load: it is not valid here: "),
@@ -51,8 +63,8 @@ const FATES: [(&str, &str); 25] = [
     ("type-import", "load: it imports whittle:policy/types@0.1.0: a policy"),
     ("unknown-reason", "price: policy unknown-reason failed: price-candidates vetoed row 0 for reason 0, 0 are declared"),
     ("wide-memory", "load: it is not valid here: "),
-    ("wrong-column-count", "price: policy wrong-column-count failed: price-candidates answered 0 columns, 1 are declared"),
-    ("wrong-row-count", "price: policy wrong-row-count failed: price-candidates answered 2 rows of rank-micros, 3 were given"),
+    ("no-answer", "price: policy no-answer failed: price-candidates answered 0 values, 3 rows of 1 columns were asked for"),
+    ("wrong-row-count", "price: policy wrong-row-count failed: price-candidates answered 2 values, 3 rows of 1 columns were asked for"),
 ];
 
 #[test]
@@ -80,7 +92,12 @@ fn every_hostile_guest_is_survived_by_name() {
 #[test]
 fn garbage_is_no_webassembly_and_what_is_too_large_is_not_looked_at() {
     let loader = Loader::new(None).unwrap();
-    for bytes in [&b"This was once a policy."[..], b"", b"\0asm", b"\0asm\x0d\0\x01\0\xff\xff\xff"] {
+    for bytes in [
+        include_bytes!("../../../tests/policy-guests/hostile/garbage-bytes.txt").as_slice(),
+        b"",
+        b"\0asm",
+        b"\0asm\x0d\0\x01\0\xff\xff\xff",
+    ] {
         assert!(matches!(loader.load(bytes), Err(LoadError::NoWasm(_))), "{bytes:?}");
     }
     assert_eq!(loader.load(&vec![0; (32 << 20) + 1]).unwrap_err(), LoadError::TooLarge { bytes: (32 << 20) + 1 });

@@ -4,9 +4,9 @@ mod common;
 
 use std::sync::{Arc, LazyLock};
 
+use common::guests;
 use common::native::Native;
 use common::tables::{Random, facts, judging, pricing, words};
-use common::guests;
 use serde_json::{Value, json};
 use whittle_guest_kernel::Kernel;
 use whittle_guest_steady::Steady;
@@ -103,7 +103,8 @@ fn each_policy_sees_what_the_one_before_answered_and_vetoes_are_a_union() {
     let wants = chain.wants().pricing.clone().unwrap();
     let mut asker = Table::of(wants.askers.len());
     asker.push([]);
-    let tables = Pricing { candidates: table(&wants.candidates, &[&small, &middle, &large]), askers: asker, mix: Table::of(wants.mix.len()) };
+    let tables =
+        Pricing { candidates: table(&wants.candidates, &[&small, &middle, &large]), askers: asker, mix: Table::of(wants.mix.len()) };
     let facts = RoundFacts { facts: vec![0; chain.wants().round.len()] };
     let priced = price(&chain, &words, &facts, &tables);
     assert_eq!(priced.ranks, [1650, 1500, 77]);
@@ -181,7 +182,10 @@ fn a_configuration_is_checked_by_schema_and_by_the_policy() {
     let refused = |config: Value| STEADY.configure("steady", &config, Limits::default()).unwrap_err().to_string();
     assert_eq!(refused(json!({"percent": 20})), "policy steady: config: \"mostMilli\" is a required property");
     assert_eq!(refused(json!({"percent": "20", "mostMilli": 1})), "policy steady: config/percent: \"20\" is not of type \"integer\"");
-    assert_eq!(refused(json!({"percent": 2000, "mostMilli": 1})), "policy steady: config/percent: 2000 is greater than the maximum of 1000");
+    assert_eq!(
+        refused(json!({"percent": 2000, "mostMilli": 1})),
+        "policy steady: config/percent: 2000 is greater than the maximum of 1000"
+    );
     let odd = json!({"percent": 1, "mostMilli": 1, "closedZones": [""]});
     assert_eq!(refused(odd), "policy steady refuses its config: closedZones: a zone has a name");
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_engine::Report;
 use whittle_engine::report::{Choice, ClaimStep, PlannedClaim, Step, Unplaced};
-use whittle_model::{PodKey, Timestamp};
+use whittle_model::{PodKey, PolicyRecord, Timestamp};
 
 use crate::timeline::{Sale, TimelineEvent};
 
@@ -39,6 +39,38 @@ pub(crate) struct History {
     /// Pods that fitted nowhere at the last plan.
     pub(crate) unplaced: Vec<Unplaced>,
     pub(crate) objections: Vec<String>,
+    /// What policies did in all.
+    pub(crate) policies: PolicyTotals,
+}
+
+/// What each policy did over a story.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PolicyTotals(BTreeMap<String, PolicyRecord>);
+
+impl PolicyTotals {
+    fn take(&mut self, record: &PolicyRecord) {
+        let total = self
+            .0
+            .entry(record.policy.clone())
+            .or_insert_with(|| PolicyRecord { policy: record.policy.clone(), ..PolicyRecord::default() });
+        total.calls += record.calls;
+        total.rows += record.rows;
+        total.fuel += record.fuel;
+        total.ranked += record.ranked;
+        total.priced += record.priced;
+        for (reason, rows) in &record.vetoes {
+            match total.vetoes.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, sum)) => *sum += rows,
+                None => total.vetoes.push((reason.clone(), *rows)),
+            }
+        }
+        total.failure = record.failure.clone().or_else(|| total.failure.take());
+    }
+
+    /// One record for each policy, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PolicyRecord> {
+        self.0.values()
+    }
 }
 
 impl History {
@@ -63,7 +95,25 @@ impl History {
                 cost: choice.cost,
                 greedy: choice.greedy,
                 bound: choice.bound,
+                without_policies: choice.without_policies,
             });
+        }
+        said.extend(report.failures.iter().map(|failure| TimelineEvent::PolicyFailed {
+            policy: failure.policy.clone(),
+            why: failure.why.clone(),
+            closed: failure.closed,
+        }));
+        for record in &report.policies {
+            self.policies.take(record);
+            if record.vetoes.iter().any(|(_, rows)| *rows > 0) || record.ranked > 0 || record.priced > 0 {
+                said.push(TimelineEvent::Policy {
+                    policy: record.policy.clone(),
+                    rows: record.rows,
+                    ranked: record.ranked,
+                    priced: record.priced,
+                    vetoes: record.vetoes.clone(),
+                });
+            }
         }
         for objection in report.objections {
             said.push(TimelineEvent::Objection { what: objection.clone() });
@@ -98,6 +148,8 @@ impl History {
             types: planned.types,
             choice: Sale::from(&planned.choice),
             price: planned.price,
+            list: planned.list,
+            rank: planned.rank,
         };
         self.made.insert(planned.claim.clone(), Made { at, planned, choice: choice.cloned() });
         event
@@ -161,9 +213,9 @@ fn merge(last: &mut TimelineEvent, event: &TimelineEvent) -> bool {
     use TimelineEvent as E;
     let (names, more) = match (last, event) {
         (
-            E::Claims { claims, node_pool, pods, types, choice, price },
-            E::Claims { claims: c, node_pool: n, pods: p, types: t, choice: o, price: m },
-        ) if (&*node_pool, &*pods, &*types, &*choice, &*price) == (n, p, t, o, m) => (claims, c),
+            E::Claims { claims, node_pool, pods, types, choice, price, rank, .. },
+            E::Claims { claims: c, node_pool: n, pods: p, types: t, choice: o, price: m, rank: r, .. },
+        ) if (&*node_pool, &*pods, &*types, &*choice, &*price, &*rank) == (n, p, t, o, m, r) => (claims, c),
         (E::Launched { claims, offering, price }, E::Launched { claims: c, offering: o, price: p }) if offering == o && price == p => {
             (claims, c)
         }

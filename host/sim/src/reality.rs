@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use whittle_engine::scheduler::Scheduler;
-use whittle_model::{Catalog, DaemonSet, Duration, Event, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey, Settings, Timestamp};
+use whittle_model::{Catalog, DaemonSet, Duration, Event, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey, Settings, Timestamp};
 
 use crate::random::Seed;
 use crate::timeline::TimelineEvent;
@@ -42,6 +42,7 @@ pub(crate) struct Api {
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    pub(crate) namespaces: BTreeMap<String, Labels>,
 }
 
 /// How long instances take from launch to joining.
@@ -141,6 +142,7 @@ impl Reality {
         let api = &self.api;
         let mut events: Vec<Event> = api.node_classes.values().cloned().map(Event::NodeClass).collect();
         events.extend(api.catalogs.values().cloned().map(Event::Catalog));
+        events.extend(api.namespaces.iter().map(|(name, labels)| Event::Namespace(name.clone(), labels.clone())));
         events.extend(api.pools.values().cloned().map(|p| Event::NodePool(Box::new(p))));
         events.extend(api.daemon_sets.values().cloned().map(|d| Event::DaemonSet(Box::new(d))));
         events.extend(api.claims.values().cloned().map(|c| Event::Claim(Box::new(c))));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use whittle_model::{Catalog, DaemonSet, LabelSelector, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey};
+use whittle_model::{Catalog, DaemonSet, LabelSelector, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey};
 
 /// Kinds of workloads that keep a number of pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,6 +79,8 @@ pub enum ScenarioObject {
     Node(Box<Node>),
     /// A claim that is there already.
     Claim(Box<NodeClaim>),
+    /// A namespace and its labels.
+    Namespace(String, Labels),
 }
 
 /// Where the facts of a simulation come from, one line each; shown with every result.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use whittle_model::resources::{CPU, MEMORY};
-use whittle_model::keys;
+use whittle_model::{PolicyRecord, keys};
 
 use crate::simulation::Simulation;
 use crate::timeline::Sale;
@@ -24,6 +24,9 @@ pub struct Summary {
     /// Instances beyond the first of a claim, and instances that run for no claim. More than none
     /// is a bug.
     pub stray_launches: usize,
+    /// What policies did; absent when there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<PolicyRow>,
     /// What the result rests on.
     pub assumptions: Assumptions,
 }
@@ -97,6 +100,44 @@ pub struct Cost {
     pub total_micros: i64,
 }
 
+/// What a policy did over the story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyRow {
+    /// Its name.
+    pub policy: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many rows it judged.
+    pub rows: u64,
+    /// What its calls used of their fuel.
+    pub fuel: u64,
+    /// Rows whose rank it changed.
+    pub ranked: u64,
+    /// Rows whose cost it changed.
+    pub priced: u64,
+    /// Rows it vetoed, by reason.
+    pub vetoes: Vec<(String, u64)>,
+    /// How it failed last; absent when it never did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl From<&PolicyRecord> for PolicyRow {
+    fn from(record: &PolicyRecord) -> Self {
+        Self {
+            policy: record.policy.clone(),
+            calls: record.calls,
+            rows: record.rows,
+            fuel: record.fuel,
+            ranked: record.ranked,
+            priced: record.priced,
+            vetoes: record.vetoes.clone(),
+            failure: record.failure.clone(),
+        }
+    }
+}
+
 /// An instance bought.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -167,6 +208,7 @@ impl Simulation {
             launches: self.launches(),
             disruptions: self.disruptions(),
             stray_launches: self.reality.strays().len(),
+            policies: self.history.policies.iter().map(PolicyRow::from).collect(),
             assumptions: self.assumptions(),
         }
     }

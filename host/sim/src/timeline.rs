@@ -130,6 +130,31 @@ pub enum TimelineEvent {
         /// No plan costs less.
         #[serde(rename = "boundMicros", serialize_with = "micros")]
         bound: Micros,
+        /// What a plan for the same pods would cost without policies; absent where there are none.
+        #[serde(rename = "withoutPoliciesMicros", serialize_with = "some_micros", skip_serializing_if = "Option::is_none")]
+        without_policies: Option<Micros>,
+    },
+    /// A policy had a say in a plan or a removal.
+    Policy {
+        /// Its name.
+        policy: String,
+        /// Rows it judged.
+        rows: u64,
+        /// Rows whose rank it changed.
+        ranked: u64,
+        /// Rows whose cost it changed.
+        priced: u64,
+        /// Rows it vetoed, by reason.
+        vetoes: Vec<(String, u64)>,
+    },
+    /// A policy could not be asked, or failed.
+    PolicyFailed {
+        /// Its name.
+        policy: String,
+        /// Why.
+        why: String,
+        /// Whether nothing is bought or moved for want of it; otherwise the plan was made without it.
+        closed: bool,
     },
     /// Claims that look the same were made.
     Claims {
@@ -146,6 +171,12 @@ pub enum TimelineEvent {
         /// Its price.
         #[serde(rename = "priceMicros", serialize_with = "micros")]
         price: Micros,
+        /// Its list price.
+        #[serde(rename = "listMicros", serialize_with = "micros")]
+        list: Micros,
+        /// What choice minimised.
+        #[serde(rename = "rankMicros", serialize_with = "micros")]
+        rank: Micros,
     },
     /// Pods have room on what exists or is on its way.
     Placed {
@@ -273,6 +304,13 @@ impl TimelineEvent {
         };
         mine.0.extend(mine.1.iter().cloned());
         true
+    }
+}
+
+fn some_micros<S: Serializer>(amount: &Option<Micros>, to: S) -> Result<S::Ok, S::Error> {
+    match amount {
+        Some(amount) => micros(amount, to),
+        None => to.serialize_none(),
     }
 }
 

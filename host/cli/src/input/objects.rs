@@ -19,8 +19,9 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs) -> Result<Opt
         Object::Pod(pod) => ScenarioObject::Pod(pod.clone()),
         Object::Workload(written) => ScenarioObject::Workload(Box::new(workload(written, tree))),
         Object::DaemonSet(set) => ScenarioObject::DaemonSet(set.clone()),
-        // Priorities are in the pods already; namespaces and budgets bear on nothing that is simulated.
-        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::Namespace(_) | Object::Skipped { .. } => return Ok(None),
+        Object::Namespace(namespace) => ScenarioObject::Namespace(namespace.name.clone(), namespace.labels.clone()),
+        // Priorities are in the pods already; budgets bear on nothing that is simulated.
+        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::Skipped { .. } => return Ok(None),
     }))
 }
 

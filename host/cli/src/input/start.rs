@@ -92,7 +92,11 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
                     .flatten()
                     .for_each(&mut *f);
             }
-            ScenarioObject::NodePool(_) | ScenarioObject::NodeClass(..) | ScenarioObject::Workload(_) | ScenarioObject::DaemonSet(_) => {}
+            ScenarioObject::NodePool(_)
+            | ScenarioObject::NodeClass(..)
+            | ScenarioObject::Workload(_)
+            | ScenarioObject::DaemonSet(_)
+            | ScenarioObject::Namespace(..) => {}
         }
     }
 }

@@ -125,6 +125,8 @@ impl Timeline {
             TimelineEvent::Story { .. }
             | TimelineEvent::Reached { .. }
             | TimelineEvent::Plan { .. }
+            | TimelineEvent::Policy { .. }
+            | TimelineEvent::PolicyFailed { .. }
             | TimelineEvent::Kept { .. }
             | TimelineEvent::Removing { .. }
             | TimelineEvent::Interrupted { .. }
@@ -277,13 +279,19 @@ impl Group {
 
 /// Claims that look the same, in few enough words for one line.
 fn of_claims(event: &TimelineEvent) -> String {
-    let TimelineEvent::Claims { claims, node_pool, pods, types, choice, price } = event else { return event.to_string() };
+    let TimelineEvent::Claims { claims, node_pool, pods, types, choice, price, list, rank } = event else { return event.to_string() };
     let (names, each) = match claims.as_slice() {
         [only] => (format!("claim {only}"), ""),
         many => (format!("{} claims", many.len()), " each"),
     };
     let (pods, types) = (count(*pods, "pod"), count(*types, "type"));
-    format!("{names} of nodepool {node_pool} for {pods}{each}: {types} from {choice} {price}/h")
+    let seen = match (price == list, rank == price) {
+        (true, true) => String::new(),
+        (false, true) => format!(" (list {list})"),
+        (true, false) => format!(" (rank {rank})"),
+        (false, false) => format!(" (list {list}, rank {rank})"),
+    };
+    format!("{names} of nodepool {node_pool} for {pods}{each}: {types} from {choice} {price}/h{seen}")
 }
 
 /// `6 c7i.8xlarge, 2 r7i.4xlarge`: the most first.
@@ -307,6 +315,7 @@ fn style(event: &TimelineEvent) -> Style {
         | TimelineEvent::SoldOut { .. }
         | TimelineEvent::Interrupted { .. }
         | TimelineEvent::InstanceLost { .. }
+        | TimelineEvent::PolicyFailed { .. }
         | TimelineEvent::Crashed {} => WARN,
         TimelineEvent::Objection { .. } => BAD,
         TimelineEvent::PodsCreated { .. }
@@ -316,6 +325,7 @@ fn style(event: &TimelineEvent) -> Style {
         | TimelineEvent::PodsSucceeded { .. }
         | TimelineEvent::PodsGone { .. }
         | TimelineEvent::Plan { .. }
+        | TimelineEvent::Policy { .. }
         | TimelineEvent::Claims { .. }
         | TimelineEvent::Placed { .. }
         | TimelineEvent::Launched { .. }

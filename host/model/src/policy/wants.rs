@@ -135,9 +135,7 @@ impl Setup {
     /// # Errors
     /// Names the first column that the table lacks.
     pub fn columns<C: Column>(names: &[String]) -> Result<Vec<C>, UnknownColumn> {
-        let read = |name: &String| {
-            C::parse(name).ok_or_else(|| UnknownColumn { table: C::TABLE, column: name.clone(), known: C::names() })
-        };
+        let read = |name: &String| C::parse(name).ok_or_else(|| UnknownColumn { table: C::TABLE, column: name.clone(), known: C::names() });
         names.iter().map(read).collect()
     }
 }

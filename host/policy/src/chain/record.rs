@@ -3,8 +3,8 @@
 
 use whittle_model::policy::Hook;
 
-use crate::chain::Mode;
 use crate::Failure;
+use crate::chain::Mode;
 
 /// An answer, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -85,7 +85,7 @@ impl Seat<'_> {
         let setup = self.judge.setup();
         let asked = Asked { call: Call::PriceCandidates, columns: &setup.prices, rows: views[0].rows, reasons: setup.reasons.len() };
         let answer = self.sitting.as_mut().map_err(|failure| failure.clone())?.price(words, views)?;
-        asked.shape(&answer)?;
+        asked.size(&answer)?;
         let ranks = asked.values(&answer, &PriceColumn::RankMicros).unwrap_or_default();
         let vetoes = asked.verdicts(&PriceColumn::RankMicros, ranks, &mut values, 1)?;
         if let Some(answered) = asked.values(&answer, &PriceColumn::CostMicros) {
@@ -98,7 +98,7 @@ impl Seat<'_> {
         let setup = self.judge.setup();
         let asked = Asked { call: Call::ScoreMoves, columns: &setup.scores, rows: views[0].rows, reasons: setup.reasons.len() };
         let answer = self.sitting.as_mut().map_err(|failure| failure.clone())?.score(words, views)?;
-        asked.shape(&answer)?;
+        asked.size(&answer)?;
         let scores = asked.values(&answer, &ScoreColumn::Score).unwrap_or_default();
         let vetoes = asked.verdicts(&ScoreColumn::Score, scores, &mut values, 0)?;
         Ok(Read { values, costs: Vec::new(), vetoes, hash: hash(&answer) })

@@ -47,7 +47,8 @@ fn module(body: &str, prelude: &str) -> String {
     let mut text = format!("(module\n{body}\n");
     for part in prelude.split(";; --- ").skip(1) {
         let name: String = part.chars().take_while(char::is_ascii_alphabetic).collect();
-        let defined = body.contains(&format!("(func ${name} ")) || body.contains(&format!("({name} ")) || body.contains(&format!(";; ${name} is"));
+        let defined =
+            body.contains(&format!("(func ${name} ")) || body.contains(&format!("({name} ")) || body.contains(&format!(";; ${name} is"));
         if !defined {
             text += &format!(";; {part}");
         }

@@ -74,23 +74,23 @@ struct Seated<P> {
 }
 
 impl<P: Policy> Seated<P> {
-    fn take(&mut self, hook: Hook, words: &Words, views: &[View<'_>], order: &[&str]) -> (Vec<String>, Vec<(usize, Vec<Vec<i64>>)>) {
+    fn take(&mut self, hook: Hook, words: &Words, views: &[View<'_>], order: &[&str]) -> (Vec<String>, Vec<(usize, Vec<i64>)>) {
         let fresh = words.list()[self.sent..].to_vec();
         self.sent = words.list().len();
         let asked = self.loaded.setup().tables(hook);
-        let table = |view: &View<'_>| (view.rows, view.columns.iter().map(|column| column.to_vec()).collect());
+        let table = |view: &View<'_>| (view.rows, view.columns.concat());
         let tables = asked.iter().map(|(name, _)| table(&views[order.iter().position(|table| table == name).unwrap()])).collect();
         (fresh, tables)
     }
 }
 
 impl<P: Policy> Sitting for Seated<P> {
-    fn price(&mut self, words: &Words, views: &[View<'_>; 3]) -> Result<Vec<Vec<i64>>, Failure> {
+    fn price(&mut self, words: &Words, views: &[View<'_>; 3]) -> Result<Vec<i64>, Failure> {
         let (words, tables) = self.take(Hook::PriceCandidates, words, views, &["candidates", "askers", "mix"]);
         Ok(self.loaded.price(words, tables))
     }
 
-    fn score(&mut self, words: &Words, views: &[View<'_>; 6]) -> Result<Vec<Vec<i64>>, Failure> {
+    fn score(&mut self, words: &Words, views: &[View<'_>; 6]) -> Result<Vec<i64>, Failure> {
         let order = ["moves", "move-nodes", "move-pods", "move-pools", "askers", "mix"];
         let (words, tables) = self.take(Hook::ScoreMoves, words, views, &order);
         Ok(self.loaded.score(words, tables))

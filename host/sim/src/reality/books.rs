@@ -56,7 +56,8 @@ impl Reality {
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
             | ScenarioObject::Node(_)
-            | ScenarioObject::Claim(_) => None,
+            | ScenarioObject::Claim(_)
+            | ScenarioObject::Namespace(..) => None,
         })
     }
 }

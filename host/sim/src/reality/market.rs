@@ -87,7 +87,7 @@ impl Reality {
         self.api.catalogs.get(node_class).and_then(|c| c.offering(key)).map_or(Micros(0), |o| o.price)
     }
 
-    /// What a claim allows, cheapest first.
+    /// What a claim allows, cheapest first; as listed where the claim lists offerings.
     pub(super) fn allowed(&self, claim: &NodeClaim) -> Vec<(Micros, OfferingKey)> {
         let Some(catalog) = self.api.catalogs.get(&claim.node_class) else { return Vec::new() };
         let wanted = |key: &str, value: &str| claim.requirements.get(key).is_none_or(|r| r.allows(value));
@@ -121,6 +121,17 @@ impl Reality {
             }
         }
         all.sort_by(|a, b| (a.0, a.1.capacity_type, &a.1).cmp(&(b.0, b.1.capacity_type, &b.1)));
+        if let Some(offers) = claim.annotations.get(keys::OFFERS) {
+            choose_from(&mut all, offers);
+        }
         all
     }
+}
+
+/// Under policies a claim says what to buy: exactly the offerings listed, the first that is for sale.
+fn choose_from(all: &mut Vec<(Micros, OfferingKey)>, offers: &str) {
+    let listed: Vec<(String, String, i64)> = serde_json::from_str(offers).unwrap_or_default();
+    let place = |key: &OfferingKey| listed.iter().position(|(name, zone, _)| *name == key.instance_type && *zone == key.zone);
+    all.retain(|(_, key)| place(key).is_some());
+    all.sort_by_key(|(_, key)| place(key));
 }

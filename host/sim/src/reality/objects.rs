@@ -25,6 +25,10 @@ impl Reality {
                     self.tell(Event::NodeClass(class));
                     self.tell(Event::Catalog(catalog));
                 }
+                ScenarioObject::Namespace(name, labels) => {
+                    self.api.namespaces.insert(name.clone(), labels.clone());
+                    self.tell(Event::Namespace(name, labels));
+                }
                 ScenarioObject::NodePool(pool) => self.put_pool(*pool),
                 ScenarioObject::Claim(claim) => self.find_claim(*claim, shift),
                 ScenarioObject::Node(mut node) => {
@@ -49,9 +53,11 @@ impl Reality {
                 let s = &claim.status;
                 [Some(claim.created), s.launched, s.registered, s.initialized, s.last_pod_event].into_iter().flatten().max()
             }
-            ScenarioObject::NodePool(_) | ScenarioObject::NodeClass(..) | ScenarioObject::Workload(_) | ScenarioObject::DaemonSet(_) => {
-                None
-            }
+            ScenarioObject::NodePool(_)
+            | ScenarioObject::NodeClass(..)
+            | ScenarioObject::Workload(_)
+            | ScenarioObject::DaemonSet(_)
+            | ScenarioObject::Namespace(..) => None,
         });
         latest.max().filter(|latest| *latest > self.now).map_or(Duration(0), |latest| latest.since(self.now))
     }
@@ -178,6 +184,9 @@ impl Reality {
         for pod in pods {
             self.delete_pod(&pod);
         }
+        if self.api.namespaces.remove(name).is_some() {
+            self.tell(Event::NamespaceGone(name.to_owned()));
+        }
         true
     }
 }
@@ -188,7 +197,7 @@ fn moved(time: Timestamp, shift: Duration) -> Timestamp {
 
 fn order(object: &ScenarioObject) -> u8 {
     match object {
-        ScenarioObject::NodeClass(..) => 0,
+        ScenarioObject::NodeClass(..) | ScenarioObject::Namespace(..) => 0,
         ScenarioObject::NodePool(_) => 1,
         ScenarioObject::Claim(_) => 2,
         ScenarioObject::Node(_) => 3,

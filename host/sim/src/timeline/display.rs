@@ -15,20 +15,31 @@ impl std::fmt::Display for TimelineEvent {
             Self::PodsRunning { workload, pods } => write!(f, "{} running", of(workload, pods)),
             Self::PodsSucceeded { workload, pods } => write!(f, "{} succeeded", of(workload, pods)),
             Self::PodsGone { workload, pods } => write!(f, "{} gone", of(workload, pods)),
-            Self::Plan { pods, nodes, packer, cost, greedy, bound } => write!(
-                f,
-                "plan: {} on {}, {cost}/h by {packer}; greedy {greedy}/h, bound {bound}/h",
-                count(*pods, "pod"),
-                count(*nodes, "new node")
-            ),
-            Self::Claims { claims, node_pool, pods, types, choice, price } => write!(
-                f,
-                "{} of nodepool {node_pool} for {}{}: {}, cheapest {choice} {price}/h",
-                named("claim", claims),
-                count(*pods, "pod"),
-                if claims.len() > 1 { " each" } else { "" },
-                count(*types, "type")
-            ),
+            Self::Plan { pods, nodes, packer, cost, greedy, bound, without_policies } => {
+                let what = format!("{} on {}", count(*pods, "pod"), count(*nodes, "new node"));
+                write!(f, "plan: {what}, {cost}/h by {packer}; greedy {greedy}/h, bound {bound}/h")?;
+                without_policies.map_or(Ok(()), |without| write!(f, "; without policies {without}/h"))
+            }
+            Self::Policy { policy, rows, ranked, priced, vetoes } => {
+                write!(f, "policy {policy} judged {}", count(usize::try_from(*rows).unwrap_or(usize::MAX), "row"))?;
+                for (what, rows) in [("rank", ranked), ("cost", priced)].into_iter().filter(|(_, rows)| **rows > 0) {
+                    write!(f, ", changed the {what} of {rows}")?;
+                }
+                vetoes.iter().try_for_each(|(reason, rows)| write!(f, ", vetoed {rows}: {reason}"))
+            }
+            Self::PolicyFailed { policy, why, closed } => {
+                let then = if *closed { "nothing is bought or moved for want of it" } else { "planned again without it" };
+                write!(f, "policy {policy} failed: {why}; {then}")
+            }
+            Self::Claims { claims, node_pool, pods, types, choice, price, list, rank } => {
+                let each = if claims.len() > 1 { " each" } else { "" };
+                let (claims, pods, types) = (named("claim", claims), count(*pods, "pod"), count(*types, "type"));
+                write!(f, "{claims} of nodepool {node_pool} for {pods}{each}: {types}, cheapest {choice} {price}/h")?;
+                if price != list {
+                    write!(f, " (list {list})")?;
+                }
+                if rank == price { Ok(()) } else { write!(f, " (rank {rank})") }
+            }
             Self::Placed { on, pods } => write!(f, "{} fit on {on}", count(pods.len(), "pod")),
             Self::Unplaced { workload, pods, reasons, nearest } => {
                 write!(f, "{} fit nowhere: {}", of(workload, pods), reasons.join("; "))?;

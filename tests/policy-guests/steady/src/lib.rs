@@ -78,7 +78,7 @@ impl Policy for Steady {
         if row.node_rows().any(|node| node.age_seconds() < 3600) {
             Score::veto(self.young)
         } else {
-            Score::score(row.savings_cost_micros())
+            Score::of(row.savings_cost_micros())
         }
     }
 }
