@@ -160,7 +160,7 @@ macro_rules! export {
                 }
             }
 
-            $crate::bindings::export_component!(Component with_types_in $crate::bindings);
+    $crate::bindings::export_component!(Component with_types_in $crate::bindings);
         };
     };
 }

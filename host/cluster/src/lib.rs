@@ -10,5 +10,8 @@ mod from;
 pub mod manifest;
 pub mod yaml;
 
-pub use from::{DisruptionBudgetObject, Kubelet, NamespaceObject, NodeClassObject, PriorityClassObject, Workload, WorkloadKind};
+pub use from::{
+    DisruptionBudgetObject, Kubelet, ModuleSource, NamespaceObject, NodeClassObject, PolicyMode, PolicyStance, PriorityClassObject,
+    ScoringPolicyObject, Workload, WorkloadKind,
+};
 pub use manifest::{Fault, Located, ManifestError, Object, Problem, Strictness, link, not_acted_on, read};

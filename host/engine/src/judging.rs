@@ -49,7 +49,7 @@ fn judge_chain(
     now: Timestamp,
 ) -> Result<Vec<MoveVerdict>, ScorerFailure> {
     let native = || claims.iter().map(|claim| MoveVerdict::Score(claim.status.price.0)).collect();
-    let Some(wants) = scorer.chain(chain)? else { return Ok(native()) };
+    let Some(wants) = scorer.chain(chain, now)? else { return Ok(native()) };
     let Some(judging) = wants.judging.clone() else { return Ok(native()) };
     let mut words = Words::default();
     let facts = wants.round.iter().map(|column| round_value(world, column, world.pending.len(), now, &mut words)).collect();

@@ -40,7 +40,7 @@ impl Native {
 }
 
 impl Scorer for Native {
-    fn chain(&mut self, chain: &str) -> Result<Option<Arc<Wants>>, ScorerFailure> {
+    fn chain(&mut self, chain: &str, _now: whittle_model::Timestamp) -> Result<Option<Arc<Wants>>, ScorerFailure> {
         Ok((chain == "p").then(|| Arc::new(self.wants.clone())))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Micros;
+use crate::{Micros, Timestamp};
 use crate::policy::{Judging, Pricing, RoundFacts, Wants, Words};
 
 /// What a candidate is worth.
@@ -74,11 +74,11 @@ pub struct PolicyRecord {
 /// Judges candidates and moves, chain by chain, in whole tables. A pure function of what it is
 /// given. A chain is named by the text of a NodePool's annotation; empty when it has none.
 pub trait Scorer {
-    /// What the policies of a chain are to be given; `None` when list prices decide.
+    /// What the policies of a chain are to be given at `now`; `None` when list prices decide.
     ///
     /// # Errors
     /// When a policy of the chain cannot be asked and its owner said `Closed`.
-    fn chain(&mut self, chain: &str) -> Result<Option<Arc<Wants>>, ScorerFailure>;
+    fn chain(&mut self, chain: &str, now: Timestamp) -> Result<Option<Arc<Wants>>, ScorerFailure>;
 
     /// Begins a round: time and facts of the cluster, columns as in [`Wants::round`].
     ///
@@ -110,7 +110,7 @@ pub trait Scorer {
 pub struct ListPrice;
 
 impl Scorer for ListPrice {
-    fn chain(&mut self, _chain: &str) -> Result<Option<Arc<Wants>>, ScorerFailure> {
+    fn chain(&mut self, _chain: &str, _now: Timestamp) -> Result<Option<Arc<Wants>>, ScorerFailure> {
         Ok(None)
     }
 

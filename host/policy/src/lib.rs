@@ -6,6 +6,7 @@
 
 pub mod answers;
 pub mod chain;
+pub mod chains;
 pub mod failure;
 pub mod judge;
 pub mod limits;
@@ -22,6 +23,7 @@ mod round;
 mod setup;
 
 pub use chain::{Chain, ChainError, Member, Mode, OnFailure, Stance, Standing};
+pub use chains::Chains;
 pub use failure::{Call, Failure};
 pub use judge::{Judge, Sitting, View};
 pub use limits::Limits;

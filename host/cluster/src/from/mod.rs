@@ -19,6 +19,7 @@ mod pod;
 mod pod_limits;
 mod requests;
 mod requirement;
+mod scoring_policy;
 mod selector;
 mod taints;
 mod workload;
@@ -33,6 +34,8 @@ pub(crate) use node_pool::node_pool;
 pub use others::{DisruptionBudgetObject, NamespaceObject, PriorityClassObject};
 pub(crate) use others::{disruption_budget, namespace, priority_class};
 pub(crate) use pod::pod;
+pub(crate) use scoring_policy::scoring_policy;
+pub use scoring_policy::{ModuleSource, PolicyMode, PolicyStance, ScoringPolicyObject};
 pub use workload::{Workload, WorkloadKind};
 pub(crate) use workload::{deployment, job, replica_set, replication_controller, stateful_set};
 

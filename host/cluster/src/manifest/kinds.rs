@@ -21,6 +21,7 @@ pub(super) enum Role {
     DisruptionBudget,
     PriorityClass,
     Namespace,
+    ScoringPolicy,
     /// Bears on no plan.
     Skip,
     /// Bears on plans, and is not built yet.
@@ -49,7 +50,7 @@ const KINDS: [(&str, &str, &str, Role); 21] = [
     ("", "v1", "LimitRange", Role::Unsupported),
     ("scheduling.k8s.io", "v1alpha2", "Workload", Role::Unsupported),
     ("scheduling.k8s.io", "v1alpha2", "PodGroup", Role::Unsupported),
-    ("whittle.sh", "v1alpha1", "ScoringPolicy", Role::Unsupported),
+    ("whittle.sh", "v1alpha1", "ScoringPolicy", Role::ScoringPolicy),
 ];
 
 /// Podless kinds of the groups above. Every kind of any other group is skipped without a list.

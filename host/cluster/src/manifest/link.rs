@@ -98,6 +98,7 @@ fn template_of(object: &mut Object) -> Option<(&mut Pod, &'static str)> {
         | Object::DisruptionBudget(_)
         | Object::PriorityClass(_)
         | Object::Namespace(_)
+        | Object::ScoringPolicy(_)
         | Object::Skipped { .. } => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use whittle_model::{DaemonSet, Node, NodeClaim, NodePool, Pod};
 
-use crate::from::{DisruptionBudgetObject, NamespaceObject, NodeClassObject, PriorityClassObject, Workload};
+use crate::from::{DisruptionBudgetObject, NamespaceObject, NodeClassObject, PriorityClassObject, ScoringPolicyObject, Workload};
 
 /// An object, converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub enum Object {
     PriorityClass(PriorityClassObject),
     /// A Namespace.
     Namespace(NamespaceObject),
+    /// A ScoringPolicy.
+    ScoringPolicy(Box<ScoringPolicyObject>),
     /// An object that bears on no plan.
     Skipped {
         /// Its group and version.
@@ -77,6 +79,7 @@ impl Located<Object> {
             | Object::DisruptionBudget(_)
             | Object::PriorityClass(_)
             | Object::Namespace(_)
+            | Object::ScoringPolicy(_)
             | Object::Skipped { .. } => &self.unsupported,
         }
     }

@@ -131,6 +131,9 @@ impl Reader<'_> {
                 self.typed::<scheduling::PriorityClass>(subject).map(|o| Object::PriorityClass(from::priority_class(&o, &mut cx)))
             }
             Role::Namespace => self.typed::<core::Namespace>(subject).map(|o| Object::Namespace(from::namespace(&o, &mut cx))),
+            Role::ScoringPolicy => {
+                self.typed::<api::ScoringPolicy>(subject).map(|o| Object::ScoringPolicy(Box::new(from::scoring_policy(&o, &mut cx))))
+            }
         };
         self.finish(object, cx, subject);
     }
@@ -151,6 +154,7 @@ impl Reader<'_> {
             | Role::DisruptionBudget
             | Role::PriorityClass
             | Role::Namespace
+            | Role::ScoringPolicy
             | Role::Skip
             | Role::Unsupported => self.typed::<apps::Deployment>(subject).map(|o| from::deployment(&o, cx)),
         };
@@ -191,6 +195,7 @@ impl Reader<'_> {
             | Object::DisruptionBudget(_)
             | Object::PriorityClass(_)
             | Object::Namespace(_)
+            | Object::ScoringPolicy(_)
             | Object::Skipped { .. } => cx.unsupported,
         };
         self.objects.push(Located {

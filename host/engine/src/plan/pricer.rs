@@ -85,7 +85,7 @@ impl<'p> Pricer<'p> {
         let (mut chains, mut closed) = (BTreeMap::new(), closed.clone());
         for pool in world.pools.values().filter(|pool| !closed.contains_key(&pool.name)).collect::<Vec<_>>() {
             let chain = pool.annotations.get(keys::POLICY).map_or("", String::as_str);
-            match scorer.chain(chain) {
+            match scorer.chain(chain, now) {
                 Ok(None) => {}
                 Ok(Some(wants)) => {
                     chains.insert(pool.name.clone(), (chain.to_owned(), wants));

@@ -1,6 +1,8 @@
 //! One round of a chain: every judge opened once, then asked in order. What must not enter: what to do
 //! when a judge fails; the round ends and says whose failure it was.
 
+use std::sync::Arc;
+
 use whittle_model::policy::{
     CandidateColumn, Column, Hook, Judging, JudgingWants, MoveColumn, PriceColumn, Pricing, PricingWants, RoundFacts, ScoreColumn, Setup,
     Table, Words,
@@ -11,15 +13,15 @@ use crate::answers::{Asked, Vetoed, hash};
 use crate::{Call, Failure, Judge, Sitting, View, reason};
 
 /// A chain in one round.
-pub struct Round<'a> {
-    chain: &'a Chain,
-    seats: Vec<Seat<'a>>,
+pub struct Round {
+    chain: Chain,
+    seats: Vec<Seat>,
 }
 
 /// A judge in its round; those observed may have failed already.
-struct Seat<'a> {
-    member: &'a Member,
-    judge: &'a dyn Judge,
+struct Seat {
+    member: Member,
+    judge: Arc<dyn Judge>,
     sitting: Result<Box<dyn Sitting>, Failure>,
 }
 
@@ -29,7 +31,7 @@ impl Chain {
     ///
     /// # Errors
     /// When a judge whose answers count fails.
-    pub fn open(&self, words: &Words, facts: &RoundFacts) -> Result<Round<'_>, ChainError> {
+    pub fn open(&self, words: &Words, facts: &RoundFacts) -> Result<Round, ChainError> {
         let mut seats = Vec::new();
         for member in self.members() {
             let Standing::Ready(judge) = &member.standing else { continue };
@@ -39,9 +41,9 @@ impl Chain {
             if let (Err(failure), Mode::Enforce) = (&sitting, member.mode) {
                 return Err(ChainError { policy: member.name.clone(), failure: failure.clone() });
             }
-            seats.push(Seat { member, judge: judge.as_ref(), sitting });
+            seats.push(Seat { member: member.clone(), judge: Arc::clone(judge), sitting });
         }
-        Ok(Round { chain: self, seats })
+        Ok(Round { chain: self.clone(), seats })
     }
 }
 
@@ -72,7 +74,7 @@ struct Read {
     hash: u64,
 }
 
-impl Seat<'_> {
+impl Seat {
     fn setup(&self) -> &Setup {
         self.judge.setup()
     }
@@ -143,7 +145,7 @@ impl Seat<'_> {
     }
 }
 
-impl Round<'_> {
+impl Round {
     fn held<T>(&self, hook: Hook) -> Option<Outcome<T>> {
         let (policy, why) = self.chain.held(hook)?;
         Some(Outcome::Held { policy: policy.to_owned(), why: why.to_owned() })
@@ -170,7 +172,8 @@ impl Round<'_> {
         let mut costs = column(&tables.candidates, &union.candidates, &CandidateColumn::CostMicros);
         let (mut vetoes, mut steps) = (Vec::new(), Vec::new());
         for seat in &mut self.seats {
-            let Some(own) = &seat.judge.setup().wants.pricing else { continue };
+            let judge = Arc::clone(&seat.judge);
+            let Some(own) = &judge.setup().wants.pricing else { continue };
             if tables.candidates.rows == 0 {
                 continue;
             }
@@ -205,7 +208,8 @@ impl Round<'_> {
         let mut scored = Scored { scores: column(&tables.moves, &union.moves, &MoveColumn::Score), ..Scored::default() };
         let kinds = column(&tables.moves, &union.moves, &MoveColumn::Kind);
         for seat in &mut self.seats {
-            let Some(own) = &seat.judge.setup().wants.judging else { continue };
+            let judge = Arc::clone(&seat.judge);
+            let Some(own) = &judge.setup().wants.judging else { continue };
             let wanted = |kind: i64| seat.judge.setup().kinds.iter().any(|k| k.name() == words.text(kind));
             let rows: Vec<usize> = kinds.iter().enumerate().filter(|(_, kind)| wanted(**kind)).map(|(row, _)| row).collect();
             if rows.is_empty() {
