@@ -163,7 +163,7 @@ table! {
 }
 
 table! {
-    /// What the cluster is made of, planned nodes included: one row for each mix, key, value, capacity type, zone and family that occurs.
+    /// What the cluster is made of, planned nodes included: one row for each mix, key, value, capacity type, zone and family that occurs, in the order of the mixes' numbers.
     MixRowColumn "mix" MixRow 3 {
         /// Number of the mix, as named by a candidate or a move.
         0 Mix "mix" int mix;
@@ -233,7 +233,7 @@ table! {
 }
 
 table! {
-    /// The nodes that moves would remove.
+    /// The nodes that moves would remove, in the order of the moves.
     MoveNodeColumn "move-nodes" MoveNode 5 {
         /// The move.
         0 Move "move" row of_move Move;
@@ -274,7 +274,7 @@ table! {
 }
 
 table! {
-    /// The pods that moves would evict, by class and node.
+    /// The pods that moves would evict, by class and node, in the order of the moves.
     MovePodColumn "move-pods" MovePod 6 {
         /// The move.
         0 Move "move" row of_move Move;
@@ -297,7 +297,7 @@ table! {
 }
 
 table! {
-    /// The share each NodePool has in a move.
+    /// The share each NodePool has in a move, in the order of the moves.
     MovePoolColumn "move-pools" MovePool 7 {
         /// The move.
         0 Move "move" row of_move Move;

@@ -54,7 +54,9 @@
 pub mod bindings;
 pub mod case;
 mod columns;
+mod decimal;
 mod loaded;
+mod per_word;
 mod policy;
 mod setup;
 mod table;
@@ -65,7 +67,9 @@ pub use columns::{
     Asker, AskerColumn, Candidate, CandidateColumn, MixRow, MixRowColumn, Move, MoveColumn, MoveNode, MoveNodeColumn, MovePod,
     MovePodColumn, MovePool, MovePoolColumn, PriceColumn, Round, RoundColumn, ScoreColumn,
 };
+pub use decimal::{Decimal, Dollars};
 pub use loaded::{Hook, Loaded};
+pub use per_word::PerWord;
 pub use policy::{About, Policy};
 pub use schemars;
 pub use serde;
@@ -83,7 +87,7 @@ pub use verdict::{Price, Prices, Score, Scores};
 pub mod prelude {
     pub use crate::{
         About, Asker, AskerColumn, Candidate, CandidateColumn, Case, MixRow, MixRowColumn, Move, MoveColumn, MoveNode, MoveNodeColumn,
-        MovePod, MovePodColumn, MovePool, MovePoolColumn, Policy, Price, Prices, Reason, Round, RoundColumn, Score, Scores, Setup, Tables,
+        MovePod, MovePodColumn, MovePool, MovePoolColumn, PerWord, Policy, Price, Prices, Reason, Round, RoundColumn, Score, Scores, Setup, Tables,
         Verdict,
     };
     pub use schemars::JsonSchema;

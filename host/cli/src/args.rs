@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use whittle_model::{Packing, Requirement};
 
+use crate::policy::PolicyFlag;
 use crate::types::filter::{Amounts, Span, parse_requirement};
 
 /// A node autoscaler for Kubernetes on AWS that speaks Karpenter's API: try it on your manifests.
@@ -27,8 +28,9 @@ Examples:
   whittle types --arch arm64 --cpu 2..8 --sort price --limit 10
   whittle types m7i.large                           every label, capacity and price of one type
   whittle convert old-provisioning.yaml             v1beta1 manifests as v1
+  whittle policy new mine && whittle policy build mine && whittle simulate DIR --policy mine=mine/mine.wasm
 
-Exit codes: 0 done; 1 an `until` or `expect` of the story did not come true; 2 bad input or usage;
+Exit codes: 0 done; 1 an `until` or `expect` of the story, or a case, did not come true; 2 bad input or usage;
 3 done, but PARTIAL: fields that are not acted on yet were set aside by --allow-unsupported.";
 
 /// The commands.
@@ -45,6 +47,9 @@ pub enum Command {
     Types(Box<Types>),
     /// Rewrite Karpenter v1beta1 manifests as v1
     Convert(Convert),
+    /// Write, build, check and try scoring policies
+    #[command(subcommand, after_help = POLICY)]
+    Policy(Policy),
 }
 
 const SIMULATE: &str = "\
@@ -73,6 +78,27 @@ Examples:
   whittle types -r 'karpenter.k8s.aws/instance-local-nvme Gt 100' -r 'instance-hypervisor In nitro'
   whittle types --pods-fit cpu=500m,memory=1Gi --limit 5
   whittle types m7i.large";
+
+const POLICY: &str = "\
+Examples:
+  whittle policy new mine                           a folder with a policy, its test, and the SDK
+  whittle policy build mine                         leaves mine/mine.wasm
+  whittle policy check mine/mine.wasm               what it is, wants, and whether it runs
+  whittle policy run mine/mine.wasm cases.yaml      cases with the verdicts that are expected
+  whittle policy list spot-share                    how a built-in one is configured
+  whittle simulate DIR --policy mine=mine/mine.wasm what it changes
+
+A file of cases is a list; tables are rows by the names of columns, what is not said is 0 or empty:
+
+  - name: a burstable type is dearer
+    config: {percent: 10}
+    candidates: [{burstable: true, rank-micros: 500}, {rank-micros: 500}, {zone: us-east-1e}]
+    prices: [550, unchanged, {veto: closed}]      # or {rank: N, cost: N}; of moves: scores
+  - name: a share is at most 100
+    config: {percent: 101}
+    refused: maximum                              # part of what is said
+
+Tables: round (one row), candidates, askers, mix, moves, move-nodes, move-pods, move-pools.";
 
 /// Where types and prices come from.
 #[derive(Debug, Args)]
@@ -109,6 +135,10 @@ pub struct World {
     /// Whether planned pods are nominated to their node
     #[arg(long, value_enum, default_value_t = NominationChoice::Auto)]
     pub nomination: NominationChoice,
+    /// A scoring policy: its component, and its configuration as JSON or YAML; may be repeated. When no
+    /// NodePool names it in whittle.sh/policy, it stands at the end of every NodePool's chain
+    #[arg(long, value_name = "NAME=FILE.wasm[:CONFIG]")]
+    pub policy: Vec<PolicyFlag>,
     /// Go on past fields that are not acted on yet: the result is PARTIAL, exit code 3
     #[arg(long)]
     pub allow_unsupported: bool,
@@ -251,6 +281,70 @@ pub struct Convert {
     /// what changed to standard error
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// `whittle policy`.
+#[derive(Debug, Subcommand)]
+pub enum Policy {
+    /// Make a folder with a policy to begin with
+    New(NewPolicy),
+    /// Compile a policy's folder to a component and print its path
+    Build(BuildPolicy),
+    /// Say what a component is and wants, and try it once
+    Check(CheckPolicy),
+    /// Run cases and tell which passed
+    Run(RunPolicy),
+    /// List the built-in policies, or tell everything about one
+    List(ListPolicies),
+}
+
+/// `whittle policy new`.
+#[derive(Debug, Args)]
+pub struct NewPolicy {
+    /// The folder to make; its last part is the policy's name
+    #[arg(value_name = "NAME")]
+    pub folder: PathBuf,
+}
+
+/// `whittle policy build`.
+#[derive(Debug, Args)]
+pub struct BuildPolicy {
+    /// The policy's folder, with its Cargo.toml
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Where cargo keeps what it builds; DIR/target unless told
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+}
+
+/// `whittle policy check`.
+#[derive(Debug, Args)]
+pub struct CheckPolicy {
+    /// A component, or the name of a built-in policy
+    #[arg(value_name = "FILE")]
+    pub policy: String,
+    /// A configuration to try it with, JSON or YAML; empty unless told
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// `whittle policy run`.
+#[derive(Debug, Args)]
+pub struct RunPolicy {
+    /// A component, or the name of a built-in policy
+    #[arg(value_name = "FILE")]
+    pub policy: String,
+    /// The cases, YAML or JSON
+    #[arg(value_name = "CASES")]
+    pub cases: PathBuf,
+}
+
+/// `whittle policy list`.
+#[derive(Debug, Args)]
+pub struct ListPolicies {
+    /// Tell everything about this one
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 /// The minor version of `1.36`, `v1.36` or `1.36.3`.

@@ -1,5 +1,5 @@
 //! The command `whittle`: reads manifests, runs the engine in a simulated world, and shows what comes
-//! of it; lists instance types; converts old manifests.
+//! of it; lists instance types; converts old manifests; makes and tries scoring policies.
 //!
 //! What must not enter: AWS and Kubernetes clients, decisions. What is decided is the engine's; here
 //! words go in and words come out.
@@ -10,6 +10,7 @@ mod failure;
 mod input;
 mod market;
 mod out;
+mod policy;
 mod simulate;
 mod types;
 
@@ -46,5 +47,6 @@ fn run(command: &Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<En
         Command::Convert(args) => convert::run(args, out, err),
         Command::Simulate(args) => simulate::run(args, out, err),
         Command::Explain(args) => simulate::explain(args, out, err),
+        Command::Policy(command) => policy::run(command, out, err),
     }
 }

@@ -370,7 +370,8 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKe
     }
     round.report.policies = plan.policies;
     round.report.failures = plan.failures;
-    let hungry = !plan.unplaced.is_empty();
+    // What lies in a pod itself no new supply can mend.
+    let hungry = plan.unplaced.iter().any(|unplaced| unplaced.reasons.iter().any(|reason| reason.place != "pod"));
     let mut expected = Vec::new();
     for (on, pods) in plan.placed {
         let starting = |node| round.world.claim_of(node).is_some_and(|claim| claim.status.initialized.is_none());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Micros, Timestamp};
 use crate::policy::{Judging, Pricing, RoundFacts, Wants, Words};
+use crate::{Micros, Timestamp};
 
 /// What a candidate is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -102,7 +102,13 @@ impl Chains {
     fn seat(&mut self, text: &str) -> &mut Seated {
         if !self.seated.contains_key(text) {
             let chain = Chain::new(self.members(text));
-            let wants = Arc::new(chain.wants().clone());
+            let mut wants = chain.wants().clone();
+            if chain.held(Hook::ScoreMoves).is_some() {
+                // Moves are held back although nobody who can be asked scores them: they must be asked
+                // about to be told so.
+                wants.judging.get_or_insert_default();
+            }
+            let wants = Arc::new(wants);
             self.seated.insert(text.to_owned(), Seated { chain, wants, round: None });
         }
         self.seated.get_mut(text).expect("it was put there when absent")
@@ -143,12 +149,8 @@ impl Chains {
             record.fuel += step.fuel;
             // The order of answers is part of the hash: FNV-1a over the hashes of the calls.
             record.answers = (record.answers ^ step.hash).wrapping_mul(0x0100_0000_01b3);
-            if !step.values.is_empty() {
-                record.ranked += count(step.changed);
-            }
-            if !step.costs.is_empty() {
-                record.priced += count(step.changed);
-            }
+            record.ranked += count(step.ranked);
+            record.priced += count(step.priced);
             if let Some(failure) = &step.failure {
                 record.failure = Some(failure.to_string());
             }

@@ -1,6 +1,6 @@
 //! How a policy can fail in a round, each way by its name. What must not enter: what is done about it.
 
-use wasmtime::Trap;
+use wasmtime::{PoolConcurrencyLimitError, Trap};
 
 use crate::limits::Beyond;
 
@@ -85,6 +85,12 @@ pub enum Failure {
         /// Why.
         what: String,
     },
+    /// More instances are alive than there is room for.
+    #[error("{call} found no room for another instance: too many chains at once")]
+    NoRoom {
+        /// During which call.
+        call: Call,
+    },
     /// It refuses a configuration that it took before.
     #[error("configure refused the configuration it had taken: {0}")]
     Refused(String),
@@ -140,6 +146,7 @@ impl Failure {
             Self::StackOverflow { .. } => "stack-overflow",
             Self::Trap { .. } => "trap",
             Self::Unreadable { .. } => "unreadable",
+            Self::NoRoom { .. } => "no-room",
             Self::Refused(_) => "refused",
             Self::Changed => "changed",
             Self::WrongSize { .. } => "wrong-size",
@@ -154,6 +161,9 @@ impl Failure {
             Some(Beyond::Memory(wanted)) => return Self::Memory { call, wanted: *wanted, limit },
             Some(Beyond::Table(wanted)) => return Self::Table { call, wanted: *wanted },
             None => {}
+        }
+        if error.is::<PoolConcurrencyLimitError>() {
+            return Self::NoRoom { call };
         }
         match error.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => Self::OutOfFuel { call, fuel },

@@ -21,6 +21,9 @@ use crate::{Failure, Limits};
 /// How long a module may take to compile: the largest common toolchain's take 18 s on a slow machine.
 const COMPILE_TIME: Duration = Duration::from_secs(60);
 
+/// The shortest wait for the compiler's turn, however short the time to compile is.
+const LEAST_TURN: Duration = Duration::from_secs(10);
+
 /// How many digests of refused modules are remembered.
 const REMEMBERED: usize = 256;
 
@@ -45,6 +48,9 @@ pub enum LoadError {
     /// It is not valid, or uses features that policies may not.
     #[error("it is not valid here: {0}")]
     Invalid(String),
+    /// Another module is still being compiled.
+    #[error("another module has been compiling for {} s; try again later", .0.as_secs())]
+    Busy(Duration),
     /// It took too long to compile.
     #[error("it is not compiled after {} s", .0.as_secs())]
     TooSlow(Duration),
@@ -131,12 +137,16 @@ impl Loader {
         let (engine, bytes, turn) = (self.engine.clone(), bytes.to_vec(), Arc::clone(&self.compiling));
         std::thread::spawn(move || {
             let _turn = lock(&turn);
-            // Nobody may be waiting any more; then there is nobody to tell.
-            let _ = started.send(());
+            // Whoever wanted it may have given up waiting for the turn.
+            if started.send(()).is_err() {
+                return;
+            }
             let _ = done.send(Component::from_binary(&engine, &bytes).map_err(|error| format!("{error:#}")));
         });
-        let lost = |_| LoadError::Invalid("the compiler gave up".to_owned());
-        has_started.recv().map_err(lost)?;
+        // The turn is waited for as long as a module may take, so one that never ends stops nobody for ever.
+        if has_started.recv_timeout(self.compile_time.max(LEAST_TURN)).is_err() {
+            return Err(LoadError::Busy(self.compile_time));
+        }
         match is_done.recv_timeout(self.compile_time) {
             Ok(compiled) => compiled.map_err(LoadError::Invalid),
             Err(RecvTimeoutError::Disconnected) => Err(LoadError::Invalid("the compiler gave up".to_owned())),

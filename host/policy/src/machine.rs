@@ -7,8 +7,9 @@ use wasmtime::{Cache, CacheConfig, Config, Engine, OptLevel, PoolingAllocationCo
 
 use crate::limits::{MOST_MEMORY, MOST_TABLE_ELEMENTS};
 
-/// Instances that may live at once: a few chains in a few plans side by side.
-const INSTANCES: u32 = 24;
+/// Instances that may live at once: 40 chains of three policies. Each slot reserves 4 GiB of addresses,
+/// not of memory, so that guests need no bounds checks.
+const INSTANCES: u32 = 128;
 
 /// Core instances of one component; components of interpreters link a dozen.
 const CORES: u32 = 32;
@@ -63,12 +64,12 @@ fn features(config: &mut Config) {
 
 fn pool() -> PoolingAllocationConfig {
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(INSTANCES).total_core_instances(INSTANCES * CORES).max_core_instances_per_component(CORES);
-    pool.total_memories(INSTANCES).max_memories_per_component(4);
-    pool.total_tables(INSTANCES * 4).max_tables_per_component(CORES).max_tables_per_module(8);
+    pool.total_component_instances(INSTANCES).total_core_instances(INSTANCES * 4).max_core_instances_per_component(CORES);
+    pool.total_memories(INSTANCES + 4).max_memories_per_component(4);
+    pool.total_tables(INSTANCES * 2).max_tables_per_component(CORES).max_tables_per_module(8);
     pool.max_memory_size(usize::try_from(MOST_MEMORY).unwrap_or(usize::MAX)).table_elements(MOST_TABLE_ELEMENTS);
     // Touched pages are kept and zeroed instead of being given back: it halves the cost of an instance.
-    pool.linear_memory_keep_resident(256 << 10).table_keep_resident(16 << 10).max_unused_warm_slots(INSTANCES);
+    pool.linear_memory_keep_resident(256 << 10).table_keep_resident(16 << 10).max_unused_warm_slots(16);
     pool
 }
 

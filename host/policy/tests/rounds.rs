@@ -119,7 +119,8 @@ fn each_policy_sees_what_the_one_before_answered_and_vetoes_are_a_union() {
             (2, "zone us-east-1a is closed"),
         ]
     );
-    let lines: Vec<_> = priced.steps.iter().map(|step| (step.values.clone(), step.costs.clone(), step.changed, step.vetoed)).collect();
+    let lines: Vec<_> =
+        priced.steps.iter().map(|step| (step.values.clone(), step.costs.clone(), step.ranked.max(step.priced), step.vetoed)).collect();
     assert_eq!(lines, [(vec![1500, 1500, 77], vec![500, 500, 55], 2, 1), (vec![1650, 1500, 77], vec![1000, 500, 55], 1, 2)]);
 }
 
@@ -213,6 +214,26 @@ fn a_smoke_run_tries_both_hooks() {
     assert!(fuel > policy.configure_fuel() && fuel < 1_000_000, "{fuel}");
     let broken = LOADER.load(&guests::hostile("trap-in-call")).unwrap().configure("broken", &json!({}), Limits::default()).unwrap();
     assert_eq!(broken.smoke().unwrap_err().name(), "trap");
+}
+
+#[test]
+fn a_hundred_chains_have_room_and_one_too_many_is_named() {
+    // A loader of its own: the other tests need room meanwhile.
+    let loader = Loader::new(None).unwrap();
+    let module = loader.load(&guests::rust("kernel")).unwrap();
+    let judge = wasm(&module, &json!({}));
+    let words = Words::default();
+    let mut sittings = Vec::new();
+    let failure = loop {
+        match judge.open(&words, &[]) {
+            Ok(sitting) => sittings.push(sitting),
+            Err(failure) => break failure,
+        }
+    };
+    assert!(sittings.len() >= 100, "{}", sittings.len());
+    assert_eq!(failure.name(), "no-room");
+    sittings.clear();
+    assert!(judge.open(&words, &[]).is_ok());
 }
 
 #[test]

@@ -12,6 +12,8 @@ use super::{objects, path};
 pub struct Library {
     entries: Vec<Entry>,
     catalogs: Catalogs,
+    /// Policies at the end of every NodePool's chain.
+    everywhere: String,
 }
 
 #[derive(Debug)]
@@ -25,9 +27,9 @@ struct Entry {
 }
 
 impl Library {
-    /// Of objects read from these files.
+    /// Of objects read from these files; every NodePool's chain of policies ends with `everywhere`.
     #[must_use]
-    pub fn new(files: &Files, objects: Vec<Located<Object>>, catalogs: Catalogs) -> Self {
+    pub fn new(files: &Files, objects: Vec<Located<Object>>, catalogs: Catalogs, everywhere: String) -> Self {
         let mut entries = Vec::new();
         for file in &files.manifests {
             let trees = trees(&file.text);
@@ -37,7 +39,7 @@ impl Library {
                 entries.push(Entry { file: file.name.clone(), written: both.clone(), live: both });
             }
         }
-        Self { entries, catalogs }
+        Self { entries, catalogs, everywhere }
     }
 
     /// The objects of a file as written.
@@ -49,7 +51,7 @@ impl Library {
         for entry in self.entries.iter_mut().filter(|entry| entry.file == file) {
             entry.live = entry.written.clone();
             let (located, tree) = &entry.written;
-            all.extend(objects::scenario(&located.object, tree, &self.catalogs)?);
+            all.extend(objects::scenario(&located.object, tree, &self.catalogs, &self.everywhere)?);
         }
         Ok(all)
     }
@@ -80,7 +82,7 @@ impl Manifests for Library {
         }
         self.entries[at].live.1 = tree;
         let (located, tree) = &self.entries[at].live;
-        Ok(objects::scenario(&located.object, tree, &self.catalogs)?.into_iter().collect())
+        Ok(objects::scenario(&located.object, tree, &self.catalogs, &self.everywhere)?.into_iter().collect())
     }
 }
 

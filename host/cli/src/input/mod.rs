@@ -17,6 +17,7 @@ use whittle_sim::{Line, Scenario, Story, StoryError, Verb};
 use crate::args::World;
 use crate::failure::Failure;
 use crate::market;
+use crate::policy::Policies;
 use catalogs::Catalogs;
 use files::Files;
 use library::Library;
@@ -29,6 +30,8 @@ pub struct Input {
     pub story: Story,
     /// Reads what the story names.
     pub library: Library,
+    /// Who judges prices and moves; `None` when list prices do.
+    pub chains: Option<whittle_policy::Chains>,
     /// What was assumed, set aside, skipped or not used: one line each, for people.
     pub remarks: Vec<String>,
     /// Whether fields were set aside that would change where pods run.
@@ -62,17 +65,19 @@ pub fn read(args: &World) -> Result<Input, Failure> {
     if !refused.is_empty() && !args.allow_unsupported {
         return Err(Failure::Unsupported(refused));
     }
+    let policies = Policies::gather(&used, &args.policy)?;
     let assumed = catalogs.assumed(&used)?;
     let mut remarks = remarks::of(&used, &plan.unused, &assumed, &refused);
     remarks.extend(start::remark(&plan));
-    let mut library = Library::new(&files, objects, catalogs);
+    remarks.extend(policies.remarks);
+    let mut library = Library::new(&files, objects, catalogs, policies.everywhere);
     let mut scenario = Scenario { objects: assumed.into_iter().map(|(_, object)| object).collect(), given };
     for file in &plan.before {
         scenario.objects.extend(library.objects_of(file).map_err(Failure::Usage)?);
     }
     start::rebase(&mut scenario.objects);
     let story = story.map_or_else(|| plan.story(), Ok)?;
-    Ok(Input { scenario, story, library, remarks, partial: !refused.is_empty() })
+    Ok(Input { scenario, story, library, chains: policies.chains, remarks, partial: !refused.is_empty() })
 }
 
 fn objects(files: &Files) -> Result<Vec<Located<Object>>, Failure> {

@@ -4,15 +4,16 @@ use whittle_cluster::{Object, Workload, WorkloadKind, yaml::Yaml};
 use whittle_sim::{ObjectKind, ObjectName, ScenarioObject};
 
 use super::catalogs::Catalogs;
+use crate::policy::with_everywhere;
 
 /// The object as the simulation takes it; `None` when nothing is simulated of its kind. `tree` is
-/// what was written.
+/// what was written; the chain of a NodePool ends with the policies of `everywhere`.
 ///
 /// # Errors
 /// When no catalogue can be made for a node class.
-pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs) -> Result<Option<ScenarioObject>, String> {
+pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &str) -> Result<Option<ScenarioObject>, String> {
     Ok(Some(match object {
-        Object::NodePool(pool) => ScenarioObject::NodePool(pool.clone()),
+        Object::NodePool(pool) => ScenarioObject::NodePool(Box::new(with_everywhere(pool, everywhere))),
         Object::NodeClass(class) => ScenarioObject::NodeClass(class.class.clone(), catalogs.of(class)?),
         Object::NodeClaim(claim) => ScenarioObject::Claim(claim.clone()),
         Object::Node(node) => ScenarioObject::Node(node.clone()),
@@ -60,7 +61,7 @@ pub fn name(object: &Object) -> Option<ObjectName> {
         Object::Pod(pod) => ObjectName { kind: ObjectKind::Pod, key: pod.key.clone() },
         Object::Workload(workload) => ObjectName { kind: ObjectKind::Workload(kind(workload.kind)), key: workload.key.clone() },
         Object::DaemonSet(set) => ObjectName { kind: ObjectKind::DaemonSet, key: set.key.clone() },
-        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::Skipped { .. } => return None,
+        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return None,
     })
 }
 
@@ -78,6 +79,7 @@ pub fn is_running(object: &Object) -> bool {
         | Object::DisruptionBudget(_)
         | Object::PriorityClass(_)
         | Object::Namespace(_)
+        | Object::ScoringPolicy(_)
         | Object::Skipped { .. } => false,
     }
 }

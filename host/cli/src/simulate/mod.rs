@@ -94,6 +94,9 @@ fn play(world: &World, input: input::Input, hear: &mut dyn FnMut(Timestamp, &Tim
     };
     let mut library = input.library;
     let mut simulation = Simulation::new(input.scenario, settings, world.market.seed, Weather::calm());
+    if let Some(chains) = input.chains {
+        simulation = simulation.with_scorer(Box::new(chains));
+    }
     let mut ear = Ear { hear, progress: Progress::new() };
     let outcome = simulation.run(&input.story, &mut library, &mut ear);
     ear.progress.clear();

@@ -108,7 +108,7 @@ pub struct PolicyOnFailure {
 }
 
 /// What a policy may use in one plan.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyLimits {
     /// About one an instruction.

@@ -136,6 +136,11 @@ impl<'p> Pricer<'p> {
         self.askers.number(self.world, members, need, &mut self.words, now)
     }
 
+    /// The world that is priced, and when.
+    pub(crate) const fn scene(&self) -> (&'p World, Timestamp) {
+        (self.world, self.now)
+    }
+
     /// The text of a veto's reason.
     pub(crate) fn reason(&self, number: u32) -> String {
         self.scorer.reason(number)

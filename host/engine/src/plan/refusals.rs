@@ -10,7 +10,7 @@ use super::finish::Priced;
 use super::greedy::Bench;
 use super::limits::Remaining;
 use super::states::{ProfileId, State};
-use super::tables::{PoolTable, alternatives_of};
+use super::tables::{PoolTable, alternatives_of, resting_until, sold_out_text};
 use crate::report::{Refusal, Unplaced};
 use crate::world::World;
 
@@ -155,7 +155,16 @@ fn incompatible(bench: &Bench<'_, '_>, pool: usize, profile: ProfileId) -> Strin
     let (table, wanted) = (&bench.tables.pools[pool], bench.states.wanted(profile));
     match table.template.compatible(wanted, &keys::well_known) {
         Err(parted) => parted.to_string(),
-        Ok(()) => format!("no instance type for sale there meets {wanted}"),
+        Ok(()) => {
+            let mut both = table.template.clone();
+            both.add_all(wanted);
+            let (world, now) = bench.pricer.scene();
+            let resting = resting_until(world, table.catalog, &both, now);
+            resting.map_or_else(
+                || format!("no instance type for sale there meets {wanted}"),
+                |until| sold_out_text(&wanted.to_string(), until, now),
+            )
+        }
     }
 }
 

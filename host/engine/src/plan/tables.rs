@@ -71,8 +71,10 @@ impl<'w> Tables<'w> {
                     }
                     let table = pool_table(world, pool, catalog, tier, &tables.dimensions, now);
                     if table.rows.is_empty() {
-                        let why = format!("no instance type for sale meets its requirements ({})", pool.template.requirements);
-                        tables.closed.push((pool.name.clone(), why));
+                        let wanted = pool.template.requirements.to_string();
+                        let none = || format!("no instance type for sale meets its requirements ({wanted})");
+                        let resting = resting_until(world, catalog, &table.template, now);
+                        tables.closed.push((pool.name.clone(), resting.map_or_else(none, |until| sold_out_text(&wanted, until, now))));
                     } else {
                         tables.pools.push(table);
                     }
@@ -175,6 +177,22 @@ fn drop_full(table: &mut PoolTable<'_>) {
             table.rows.push(Row { offers: start..table.offers.len(), ..row });
         }
     }
+}
+
+/// When the first offering that meets the requirements but is sold out is asked for again; `None`
+/// when none is.
+pub(crate) fn resting_until(world: &World, catalog: &Catalog, wanted: &Requirements, now: Timestamp) -> Option<Timestamp> {
+    let resting = world.sold_out.iter().filter(|(_, until)| **until > now);
+    let meets = |key: &OfferingKey| {
+        let instance_type = catalog.get(&key.instance_type).filter(|t| type_allows(t, wanted));
+        instance_type.is_some() && catalog.offering(key).is_some_and(|offering| offering.available && offering_allows(offering, wanted))
+    };
+    resting.filter(|(key, _)| meets(key)).map(|(_, until)| *until).min()
+}
+
+/// The refusal of a pool in which all that would do is sold out.
+pub(crate) fn sold_out_text(wanted: &str, until: Timestamp, now: Timestamp) -> String {
+    format!("everything that meets {wanted} is sold out, it is asked for again in {}", until.since(now))
 }
 
 fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {

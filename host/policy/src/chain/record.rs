@@ -46,8 +46,10 @@ pub struct Step {
     pub values: Vec<i64>,
     /// Costs after it; empty when it left them as they were.
     pub costs: Vec<i64>,
-    /// How many rows it changed.
-    pub changed: usize,
+    /// Rows whose rank or score it changed.
+    pub ranked: usize,
+    /// Rows whose cost it changed.
+    pub priced: usize,
     /// How many rows it vetoed.
     pub vetoed: usize,
     /// How it failed; only of those that are observed, a failure of others ends the round.
@@ -79,13 +81,16 @@ pub struct Scored {
 }
 
 impl Step {
-    /// One line for a timeline: `spot-share changed 12 rows, vetoed 3`.
+    /// One line for a timeline: `price-book, price-candidates: changed rank or score of 12 rows, cost of 12, vetoed 0`.
     #[must_use]
     pub fn line(&self, hook: Hook) -> String {
         let observed = if self.mode == Mode::Observe { " (observed)" } else { "" };
         match &self.failure {
             Some(failure) => format!("{}{observed} failed: {failure}", self.policy),
-            None => format!("{}{observed}, {hook}: changed {} rows, vetoed {}", self.policy, self.changed, self.vetoed),
+            None => format!(
+                "{}{observed}, {hook}: changed rank or score of {} rows, cost of {}, vetoed {}",
+                self.policy, self.ranked, self.priced, self.vetoed
+            ),
         }
     }
 }

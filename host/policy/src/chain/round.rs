@@ -115,7 +115,8 @@ impl Seat {
             hash: 0,
             values: Vec::new(),
             costs: Vec::new(),
-            changed: 0,
+            ranked: 0,
+            priced: 0,
             vetoed: 0,
             failure: None,
         };
@@ -125,7 +126,8 @@ impl Seat {
                 step.hash = read.hash;
                 step.values = rows(&read.values, before.0);
                 step.costs = rows(&read.costs, before.1);
-                step.changed = changed(before.0, &read.values).max(changed(before.1, &read.costs));
+                step.ranked = changed(before.0, &read.values);
+                step.priced = changed(before.1, &read.costs);
                 step.vetoed = read.vetoes.len();
             }
             Err(failure) if self.member.mode == Mode::Observe => step.failure = Some(failure.clone()),

@@ -71,10 +71,11 @@ impl Policy for Kernel {
             return tables.candidates().for_each(|candidate| prices.set(candidate, self.price(candidate)));
         }
         let columns = COLUMNS.map(|column| tables.column(&column));
-        let rows = columns[0].len();
+        let ranks = prices.ranks();
+        let rows = ranks.len();
         let [a, b, c, d, e, f, g, h, i] = columns.map(|column| &column[..rows]);
-        for (row, answer) in prices.ranks().iter_mut().enumerate().take(rows) {
-            *answer = rank([a[row], b[row], c[row], d[row], e[row], f[row], g[row], h[row], i[row]]);
+        for row in 0..rows {
+            ranks[row] = rank([a[row], b[row], c[row], d[row], e[row], f[row], g[row], h[row], i[row]]);
         }
     }
 }

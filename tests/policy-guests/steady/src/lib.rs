@@ -75,11 +75,7 @@ impl Policy for Steady {
     }
 
     fn score(&self, row: Move<'_>) -> Score {
-        if row.node_rows().any(|node| node.age_seconds() < 3600) {
-            Score::veto(self.young)
-        } else {
-            Score::of(row.savings_cost_micros())
-        }
+        if row.node_rows().any(|node| node.age_seconds() < 3600) { Score::veto(self.young) } else { Score::of(row.savings_cost_micros()) }
     }
 }
 
