@@ -166,20 +166,26 @@ impl Simulation {
 fn why_made(made: &Made) -> String {
     let planned = &made.planned;
     let runner_up = match &planned.runner_up {
-        Some((offering, price)) => {
-            let more = Micros(price.0 - planned.price.0);
-            format!("; runner-up {offering} at {price}/h, {more}/h more")
+        Some((offering, rank)) => {
+            let more = Micros(rank.0 - planned.rank.0);
+            let by = if planned.rank == planned.price { "" } else { "rank " };
+            format!("; runner-up {offering} at {by}{rank}/h, {more}/h more")
         }
         None => "; nothing else would have done".to_owned(),
     };
+    let policies = if planned.rank == planned.price && planned.price == planned.list {
+        String::new()
+    } else {
+        format!(", which policies rank at {}/h and cost at {}/h, list price {}/h", planned.rank, planned.price, planned.list)
+    };
     let packer = made.choice.as_ref().map_or_else(String::new, |c| {
-        format!(", packed by {} ({} nodes at {}/h, greedy {}/h, bound {}/h)", c.method, c.nodes, c.cost, c.greedy, c.bound)
+        format!(", packed by {} ({} at {}/h, greedy {}/h, bound {}/h)", c.method, counted(c.nodes, "node"), c.cost, c.greedy, c.bound)
     });
     format!(
-        "Planned at {} for {} pods{packer}: cheapest of {} types is {} at {}/h{runner_up}",
+        "Planned at {} for {}{packer}: cheapest of {} is {} at {}/h{policies}{runner_up}",
         time(made.at),
-        planned.pods.len(),
-        planned.types,
+        counted(planned.pods.len(), "pod"),
+        counted(planned.types, "type"),
         planned.choice,
         planned.price
     )
@@ -190,6 +196,10 @@ fn time(at: Timestamp) -> Duration {
 }
 
 /// Up to three names, and how many more.
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
 fn names(pods: &[PodKey]) -> String {
     let shown: Vec<String> = pods.iter().take(3).map(ToString::to_string).collect();
     let more = pods.len().saturating_sub(3);

@@ -7,7 +7,7 @@ use whittle_sdk::{Cell, Loaded};
 use CandidateColumn as C;
 
 fn node(asker: i64, name: &str, zone: &str, way: &str, cpu: i64, price: i64) -> Vec<(C, Cell)> {
-    let family = name.split('.').next().unwrap();
+    let family = name.split('.').next().expect("a split has a first part");
     vec![
         (C::Asker, asker.into()),
         (C::InstanceType, name.into()),
@@ -34,11 +34,11 @@ fn answers(case: &Case) -> Vec<Option<String>> {
         Verdict::Veto(reason) => Some(reason),
         Verdict::Answer { .. } => None,
     };
-    case.price::<TeamRules>().unwrap().into_iter().map(veto).collect()
+    case.price::<TeamRules>().expect("the configuration is right").into_iter().map(veto).collect()
 }
 
-fn refused(config: serde_json::Value) -> String {
-    Loaded::<TeamRules>::configure(&config.to_string()).unwrap_err()
+fn refused(config: whittle_sdk::serde_json::Value) -> String {
+    Loaded::<TeamRules>::configure(&config.to_string()).expect_err("the configuration is wrong")
 }
 
 #[test]

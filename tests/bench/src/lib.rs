@@ -7,6 +7,7 @@ pub mod binding;
 pub mod bound;
 pub mod filter;
 pub mod fixtures;
+pub mod guests;
 pub mod input;
 pub mod markets;
 pub mod measure;

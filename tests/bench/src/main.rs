@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use whittle_bench::filter::Filter;
-use whittle_bench::runs::{BenchError, packing, speed};
+use whittle_bench::runs::{BenchError, contract, packing, policies, speed};
 
 const HELP: &str = "\
 usage: whittle-bench [FILTER...]
@@ -18,6 +18,14 @@ B1/5000/distinct       no two pods ask for the same
 B2/N[/drawn]           growth from N/10 to N pods; `drawn` are generated sizes
 B7/MIX/N/SET           cost of six mixes on c/m/r types of us-east-1, on-demand: SET le32 (at most 32
                        vCPU) or all; B7/mean/N/SET their mean
+B10/row/N              a policy's time for a row in calls of N rows: the reference kernel by columns, by row
+                       accessors, natively, and given a list<record> instead
+B10/call               a call with one row
+B10/instance/POLICY    a fresh instance: started, configured, opened
+B10/compile/POLICY     loading a component, compiled anew and from the cache
+B10/trap[/plan]        a call that traps; a plan made again without the policy that trapped
+B10/solve/POLICY       share of a policy in the default plan of 5,000 pods on the 400 synthetic types, of
+                       four teams: (with - without) / without
 
 Timed is the plan alone: for ours from a world that has been told all objects to the finished plan with
 its report; for the reference from sorted pods and filtered types to priced nodes. Reading fixtures,
@@ -53,5 +61,7 @@ fn run(filter: &Filter) -> Result<usize, BenchError> {
     speed::b1(filter, &mut line)?;
     speed::b2(filter, &mut line)?;
     packing::b7(filter, &mut line)?;
+    contract::b10(filter, &mut line)?;
+    policies::b10(filter, &mut line)?;
     Ok(lines)
 }

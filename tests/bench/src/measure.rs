@@ -38,7 +38,13 @@ impl Times {
     /// Shortest, longest and number, as the end of a line.
     #[must_use]
     pub fn spread(&self) -> String {
-        let at = |place: Option<&Duration>| Millis(place.copied().unwrap_or_default());
+        self.spread_in(Millis)
+    }
+
+    /// The same in a unit.
+    #[must_use]
+    pub fn spread_in<U: fmt::Display>(&self, unit: impl Fn(Duration) -> U) -> String {
+        let at = |place: Option<&Duration>| unit(place.copied().unwrap_or_default());
         format!("{} to {}, {} rounds", at(self.0.first()), at(self.0.last()), self.0.len())
     }
 }
@@ -55,6 +61,18 @@ impl fmt::Display for Millis {
     }
 }
 
+/// Prints as microseconds, as [`Millis`] does.
+#[derive(Debug, Clone, Copy)]
+pub struct Micros(pub Duration);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.0.as_secs_f64() * 1e6;
+        let decimals = if micros < 10.0 { 2 } else { usize::from(micros < 100.0) };
+        write!(f, "{micros:.decimals$} µs")
+    }
+}
+
 /// How long `run` takes, and what came of it.
 pub fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
     let start = Instant::now();
@@ -62,17 +80,31 @@ pub fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
     (start.elapsed(), result)
 }
 
+/// How long `run` takes on average over `times` runs in a row: what is quicker than the clock's grain.
+pub fn repeated<T>(times: u32, mut run: impl FnMut() -> T) -> Duration {
+    let start = Instant::now();
+    for _ in 0..times {
+        std::hint::black_box(run());
+    }
+    start.elapsed() / times.max(1)
+}
+
 /// Runs the two alternately, once to warm up and then in rounds, fewer of them when they are slow.
 pub fn alternate(mut ours: impl FnMut() -> Duration, mut peer: impl FnMut() -> Duration) -> (Times, Times) {
-    let (once, _) = timed(|| (ours(), peer()));
+    let [first, second] = in_turn([&mut ours, &mut peer]);
+    (first, second)
+}
+
+/// Runs all of them in turn, once to warm up and then in rounds, fewer of them when they are slow.
+pub fn in_turn<const RUNS: usize>(mut runs: [&mut dyn FnMut() -> Duration; RUNS]) -> [Times; RUNS] {
+    let (once, _) = timed(|| runs.iter_mut().for_each(|run| _ = run()));
     let fitting = PATIENCE.as_secs_f64() / once.as_secs_f64();
     let rounds = (FEWEST..ROUNDS).rev().find(|n| f64::from(*n) <= fitting).map_or(FEWEST, |n| n + 1);
-    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut all: [Vec<Duration>; RUNS] = std::array::from_fn(|_| Vec::new());
     for _ in 0..rounds {
-        first.push(ours());
-        second.push(peer());
+        runs.iter_mut().zip(&mut all).for_each(|(run, times)| times.push(run()));
     }
-    (Times::new(first), Times::new(second))
+    all.map(Times::new)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use whittle_engine::{Engine, Plan};
-use whittle_model::{Duration, Event, ListPrice, Micros, NodeClass, Settings, Timestamp};
+use whittle_model::{Duration, Event, ListPrice, Micros, NodeClass, Scorer, Settings, Timestamp};
 
 use crate::{Input, binding};
 
@@ -62,6 +62,12 @@ impl Ours {
     #[must_use]
     pub fn plan(&self) -> Plan {
         self.plan_at(NOW)
+    }
+
+    /// The plan that this scorer has its say in.
+    #[must_use]
+    pub fn plan_with(&self, scorer: &mut dyn Scorer) -> Plan {
+        self.0.plan(NOW, scorer)
     }
 
     fn plan_at(&self, now: Timestamp) -> Plan {

@@ -80,7 +80,11 @@ fn tried(policy: &Configured, configured: bool, out: &mut dyn Write) -> Result<(
     let (most, with) = (Limits::default().fuel, if configured { "this config" } else { "an empty config" });
     let percent = fuel.saturating_mul(100).div_ceil(most);
     field(out, "smoke run", &format!("{}, with {with}", styled(GOOD, "passed")))?;
-    field(out, "fuel", &format!("{} to configure, {fuel} for the whole round: {percent} % of the {most} granted", policy.configure_fuel()))?;
+    field(
+        out,
+        "fuel",
+        &format!("{} to configure, {fuel} for the whole round: {percent} % of the {most} granted", policy.configure_fuel()),
+    )?;
     Ok(())
 }
 

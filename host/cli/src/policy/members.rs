@@ -143,10 +143,8 @@ impl Given<'_> {
             PolicyStance::Ignore => Stance::Ignore,
             PolicyStance::Closed => Stance::Closed,
         };
-        let on_failure = object.map_or_else(OnFailure::default, |object| OnFailure {
-            candidates: stance(object.candidates),
-            moves: stance(object.moves),
-        });
+        let on_failure = object
+            .map_or_else(OnFailure::default, |object| OnFailure { candidates: stance(object.candidates), moves: stance(object.moves) });
         let mode = if object.is_some_and(|object| object.mode == PolicyMode::Observe) { Mode::Observe } else { Mode::Enforce };
         Ok(Ready { name: self.name.to_owned(), policy: Arc::new(policy), mode, on_failure, from })
     }
@@ -193,7 +191,8 @@ fn remarks(ready: &[Ready], pools: &[&NodePool], named: &BTreeSet<String>, every
         for name in names("", chain_of(pool)) {
             let known = ready.iter().any(|one| one.name == name.name);
             if !known && name.optional {
-                lines.push(format!("NodePool {}: its policy {} exists nowhere; it is optional, so the others decide", pool.name, name.name));
+                lines
+                    .push(format!("NodePool {}: its policy {} exists nowhere; it is optional, so the others decide", pool.name, name.name));
             } else if !known {
                 lines.push(format!(
                     "NodePool {}: its policy {} exists nowhere, so nothing is bought for the pool; {}? would go on without it",

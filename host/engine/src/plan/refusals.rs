@@ -105,10 +105,15 @@ fn explain_class(
         reasons.push(Refusal { place: "cluster".to_owned(), why: "there is no NodePool".to_owned() });
     }
     if bins.len() > 0 {
-        reasons.push(Refusal { place: "nodes".to_owned(), why: format!("none of the {} nodes has room that it may use", bins.len()) });
+        reasons.push(Refusal { place: "nodes".to_owned(), why: nodes_refuse(bins.len()) });
     }
     misses.sort_by_key(|m| m.distance);
     Unplaced { pods, reasons, nearest: misses.into_iter().next().map(|m| m.text) }
+}
+
+fn nodes_refuse(nodes: usize) -> String {
+    let which = if nodes == 1 { "the one node has no".to_owned() } else { format!("none of the {nodes} nodes has") };
+    format!("{which} room that it may use")
 }
 
 /// A refusal with what policies have to do with it.

@@ -11,12 +11,16 @@ pub struct Config {
     /// Whether whole columns are walked instead of rows.
     #[serde(default)]
     pub columns: bool,
+    /// Whether every call ends in a trap.
+    #[serde(default)]
+    pub fails: bool,
 }
 
 /// The kernel.
 #[derive(Debug)]
 pub struct Kernel {
     columns: bool,
+    fails: bool,
 }
 
 /// What a candidate is worth to the kernel: two divisions and three additions of doubles, which come
@@ -49,7 +53,7 @@ impl Policy for Kernel {
 
     fn configure(config: Config, setup: &mut Setup) -> Result<Self, String> {
         setup.candidates(COLUMNS);
-        Ok(Self { columns: config.columns })
+        Ok(Self { columns: config.columns, fails: config.fails })
     }
 
     fn price(&self, c: Candidate<'_>) -> Price {
@@ -67,6 +71,7 @@ impl Policy for Kernel {
     }
 
     fn price_all(&mut self, tables: &Tables, prices: &mut Prices) {
+        assert!(!self.fails, "it was told to fail");
         if !self.columns {
             return tables.candidates().for_each(|candidate| prices.set(candidate, self.price(candidate)));
         }
