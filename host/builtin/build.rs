@@ -31,12 +31,7 @@ fn compile() -> Result<(), Box<dyn Error>> {
     }
     let mut all = String::from("&[\n");
     for name in names(&root.join("policies"))? {
-        let build = Build {
-            package: Some(format!("whittle-policy-{name}")),
-            target_dir: Some(out.join("target")),
-            locked: true,
-            ..Build::default()
-        };
+        let build = Build { package: Some(format!("whittle-policy-{name}")), target_dir: Some(out.join("target")), locked: true };
         let component = build.run(&root)?;
         let digest = Sha256::digest(&component).iter().fold("sha256:".to_owned(), |text, byte| text + &format!("{byte:02x}"));
         let path = out.join(format!("{name}.wasm"));

@@ -75,7 +75,7 @@ pub use schemars;
 pub use serde;
 pub use serde_json;
 pub use setup::{Reason, Setup};
-pub use table::{Column, Tables};
+pub use table::{Cells, Column, Tables};
 pub use verdict::{Price, Prices, Score, Scores};
 
 /// All that a policy usually needs: `use whittle_sdk::prelude::*`.
@@ -87,8 +87,8 @@ pub use verdict::{Price, Prices, Score, Scores};
 pub mod prelude {
     pub use crate::{
         About, Asker, AskerColumn, Candidate, CandidateColumn, Case, MixRow, MixRowColumn, Move, MoveColumn, MoveNode, MoveNodeColumn,
-        MovePod, MovePodColumn, MovePool, MovePoolColumn, PerWord, Policy, Price, Prices, Reason, Round, RoundColumn, Score, Scores, Setup, Tables,
-        Verdict,
+        MovePod, MovePodColumn, MovePool, MovePoolColumn, PerWord, Policy, Price, Prices, Reason, Round, RoundColumn, Score, Scores, Setup,
+        Tables, Verdict,
     };
     pub use schemars::JsonSchema;
     pub use serde::Deserialize;

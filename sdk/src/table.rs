@@ -10,6 +10,25 @@ const MOST: usize = 96;
 /// The place of a column that was not asked for.
 const ABSENT: u8 = u8::MAX;
 
+/// What the cells of a column are.
+///
+/// ```
+/// use whittle_sdk::{CandidateColumn, Cells};
+/// assert!(CandidateColumn::fixed().contains(&(CandidateColumn::Zone, Cells::Word)));
+/// assert_eq!(CandidateColumn::open("label", "team"), Some((CandidateColumn::Label("team".into()), Cells::Word)));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cells {
+    /// Numbers.
+    Int,
+    /// 0 for no, 1 for yes.
+    Bool,
+    /// Indices into the words.
+    Word,
+    /// Rows of another table.
+    Row,
+}
+
 /// A column of an input table.
 ///
 /// ```
@@ -367,8 +386,39 @@ macro_rules! table {
                     $(Self::$open(key) => format!(concat!($open_name, ":{}"), key),)*
                 }
             }
+
+            #[doc = concat!("All columns that are not open, with what their cells are.\n\n```\nlet all = whittle_sdk::", stringify!($column), "::fixed();\n```")]
+            #[must_use]
+            pub fn fixed() -> Vec<(Self, $crate::Cells)> {
+                vec![$((Self::$fixed, $crate::table::cells!($fixed_kind)),)*]
+            }
+
+            #[doc = concat!("The open column of this name with this key, and what its cells are.\n\n```\nassert!(whittle_sdk::", stringify!($column), "::open(\"nothing\", \"key\").is_none());\n```")]
+            #[must_use]
+            pub fn open(name: &str, key: &str) -> Option<(Self, $crate::Cells)> {
+                let _ = key;
+                match name {
+                    $($open_name => Some((Self::$open(key.to_owned()), $crate::table::cells!($open_kind))),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
 
-pub(crate) use {accessor, example, open_accessor, table};
+macro_rules! cells {
+    (int) => {
+        $crate::Cells::Int
+    };
+    (bool) => {
+        $crate::Cells::Bool
+    };
+    (word) => {
+        $crate::Cells::Word
+    };
+    (row) => {
+        $crate::Cells::Row
+    };
+}
+
+pub(crate) use {accessor, cells, example, open_accessor, table};

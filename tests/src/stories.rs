@@ -87,6 +87,19 @@ pub fn build_command_line(root: &Path) -> io::Result<PathBuf> {
     executable.ok_or_else(|| io::Error::other("building whittle named no executable"))
 }
 
+/// Builds the policy whose crate lies in the story's folder `policy`, if there is one.
+///
+/// # Errors
+/// When the command line cannot be started, or the policy does not build.
+pub fn build_policy(binary: &Path, root: &Path, story: &Story) -> io::Result<()> {
+    let folder = format!("{}/policy", story.dir);
+    if !root.join(&folder).join("Cargo.toml").is_file() {
+        return Ok(());
+    }
+    let built = Command::new(binary).args(["policy", "build", &folder]).current_dir(root).stdin(Stdio::null()).output()?;
+    if built.status.success() { Ok(()) } else { Err(io::Error::other(String::from_utf8_lossy(&built.stderr).into_owned())) }
+}
+
 /// Tells the story to the command line at `binary`.
 ///
 /// # Errors

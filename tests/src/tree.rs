@@ -71,17 +71,23 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// Every text file below `root`, ordered by path; what is built and what git keeps is left out.
+/// Every text file below `root`, ordered by path; what is built, what git keeps and what `.gitignore`
+/// names by its whole path is left out.
 ///
 /// # Errors
 /// When a folder or file cannot be read.
 pub fn files(root: &Path) -> io::Result<Vec<File>> {
+    let ignored = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
+    let ignored: Vec<&str> = ignored.lines().filter_map(|line| line.strip_prefix('/')).collect();
     let mut found = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
+            if ignored.contains(&relative(root, &path).as_str()) {
+                continue;
+            }
             if kind.is_dir() {
                 if ![".git", "target"].iter().any(|skipped| entry.file_name() == *skipped) {
                     folders.push(path);

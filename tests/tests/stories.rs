@@ -3,11 +3,12 @@
 
 use std::fs;
 
-use whittle_tests::stories::{Story, build_command_line, judge, stories, tell};
+use whittle_tests::stories::{Story, build_command_line, build_policy, judge, stories, tell};
 use whittle_tests::tree;
 
 /// The examples that a person is promised.
-const EXAMPLES: [&str; 5] = ["inflate", "limits", "mixed", "teams", "weights"];
+const EXAMPLES: [&str; 10] =
+    ["formula", "inflate", "limits", "mixed", "my-policy", "price-book", "spot-share", "team-rules", "teams", "weights"];
 
 #[test]
 fn every_story_gives_its_golden_answer_twice() {
@@ -21,6 +22,7 @@ fn every_story_gives_its_golden_answer_twice() {
     let update = std::env::var_os("UPDATE_GOLDENS").is_some_and(|value| value == "1");
     let mut wrong = Vec::new();
     for mut story in all {
+        build_policy(&binary, &root, &story).unwrap();
         let (first, second) = (tell(&binary, &root, &story).unwrap(), tell(&binary, &root, &story).unwrap());
         if update {
             fs::write(root.join(&story.dir).join("golden"), &first.stdout).unwrap();

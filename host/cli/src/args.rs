@@ -64,7 +64,10 @@ file `story` that says what happens, one verb a line:
   boot never|DURATION                      crash
   expect TEXT                              # a comment
 
-Without a story all files are applied and time runs until nothing more happens.";
+Without a story all files are applied and time runs until nothing more happens.
+
+A ScoringPolicy (source builtin or file) of a file that is applied counts from the beginning; NodePools name
+theirs in order in the annotation whittle.sh/policy: a,b? where ? lets the pool go on without it.";
 
 const EXPLAIN: &str = "\
 Examples:

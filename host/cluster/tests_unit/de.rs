@@ -1,3 +1,5 @@
+//! Typed reading: values, mismatches with their place, unknown fields.
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Time, util::intstr::IntOrString};

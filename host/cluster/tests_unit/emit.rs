@@ -1,3 +1,5 @@
+//! Writing: what was read is written so that it reads the same.
+
 use super::*;
 use crate::yaml::parse;
 

@@ -1,3 +1,5 @@
+//! Parsing: documents, lines, anchors, and what is refused.
+
 use super::*;
 
 fn root(text: &str) -> Yaml {

@@ -2,6 +2,7 @@
 //! must not enter: building tables, and making a plan again when a judge fails.
 
 mod names;
+mod reasons;
 mod record;
 mod round;
 mod subset;

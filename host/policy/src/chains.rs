@@ -38,9 +38,11 @@ pub struct Chains {
     /// Policies that failed in the round under way.
     failed: BTreeMap<String, String>,
     records: BTreeMap<(String, String), PolicyRecord>,
-    vetoes: BTreeMap<(String, String), BTreeMap<String, u64>>,
-    reasons: Vec<String>,
-    numbers: BTreeMap<String, u32>,
+    /// How many rows each chain's policies vetoed, by number of the reason.
+    vetoes: BTreeMap<String, BTreeMap<u32, u64>>,
+    /// Reasons of the round, each with its policy, by number.
+    reasons: Vec<(Arc<str>, Arc<str>)>,
+    numbers: BTreeMap<(Arc<str>, Arc<str>), u32>,
     now: Timestamp,
 }
 
@@ -141,7 +143,7 @@ impl Chains {
     }
 
     /// Takes the steps of a call into the records.
-    fn note(&mut self, text: &str, rows: usize, steps: &[Step], vetoes: &[Veto]) {
+    fn note(&mut self, text: &str, rows: usize, steps: &[Step]) {
         for step in steps {
             let record = self.record(text, &step.policy);
             record.calls += 1;
@@ -155,32 +157,45 @@ impl Chains {
                 record.failure = Some(failure.to_string());
             }
         }
-        for veto in vetoes {
-            let of_policy = self.vetoes.entry((text.to_owned(), veto.policy.clone())).or_default();
-            *of_policy.entry(veto.reason.clone()).or_default() += 1;
-        }
     }
 
-    /// The number of a reason, naming the policy.
+    /// The number of a reason of a policy.
     fn reason_number(&mut self, veto: &Veto) -> u32 {
-        let text = format!("{}: {}", veto.policy, veto.reason);
-        if let Some(known) = self.numbers.get(&text) {
+        let reason = (Arc::clone(&veto.policy), Arc::clone(&veto.reason));
+        if let Some(known) = self.numbers.get(&reason) {
             return *known;
         }
         let number = u32::try_from(self.reasons.len()).unwrap_or(u32::MAX);
-        self.reasons.push(text.clone());
-        self.numbers.insert(text, number);
+        self.reasons.push(reason.clone());
+        self.numbers.insert(reason, number);
         number
     }
 
-    /// First veto of each row, by number of its reason.
-    fn vetoed(&mut self, vetoes: &[Veto]) -> BTreeMap<usize, u32> {
-        let mut rows = BTreeMap::new();
+    /// Counts the vetoes of a call; the first of each row, by number of its reason.
+    fn vetoed(&mut self, text: &str, rows: usize, vetoes: &[Veto]) -> Vec<Option<u32>> {
+        let mut first = vec![None; rows];
+        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut last: Option<(&Veto, u32)> = None;
         for veto in vetoes {
-            let number = self.reason_number(veto);
-            rows.entry(veto.row).or_insert(number);
+            // Neighbours often have one text, which they share.
+            let same = last.filter(|(known, _)| Arc::ptr_eq(&known.reason, &veto.reason) && Arc::ptr_eq(&known.policy, &veto.policy));
+            let number = same.map_or_else(|| self.reason_number(veto), |(_, number)| number);
+            last = Some((veto, number));
+            *counts.entry(number).or_default() += 1;
+            if let Some(row @ None) = first.get_mut(veto.row) {
+                *row = Some(number);
+            }
         }
-        rows
+        let of_chain = self.vetoes.entry(text.to_owned()).or_default();
+        counts.into_iter().for_each(|(number, rows)| *of_chain.entry(number).or_default() += rows);
+        first
+    }
+
+    /// The vetoes of a policy in a chain by their texts.
+    fn vetoes_of(&self, (chain, policy): &(String, String)) -> BTreeMap<String, u64> {
+        let all = self.vetoes.get(chain).into_iter().flatten();
+        let own = all.filter_map(|(number, rows)| Some((self.reasons.get(*number as usize)?, *rows)));
+        own.filter(|((by, _), _)| **by == **policy).map(|((_, reason), rows)| (reason.to_string(), rows)).collect()
     }
 }
 
@@ -234,12 +249,12 @@ impl Scorer for Chains {
             Ok(Outcome::Held { policy, why }) => return Err(Self::held(chain, &policy, &why)),
             Err(error) => return Err(self.fail(chain, Hook::PriceCandidates, &error)),
         };
-        self.note(chain, tables.candidates.rows, &priced.steps, &priced.vetoes);
-        let vetoed = self.vetoed(&priced.vetoes);
-        let rows = priced.ranks.iter().zip(&priced.costs).enumerate();
+        self.note(chain, tables.candidates.rows, &priced.steps);
+        let vetoed = self.vetoed(chain, tables.candidates.rows, &priced.vetoes);
+        let rows = priced.ranks.iter().zip(&priced.costs).zip(vetoed);
         Ok(rows
-            .map(|(row, (rank, cost))| match vetoed.get(&row) {
-                Some(reason) => Verdict::Vetoed(*reason),
+            .map(|((rank, cost), veto)| match veto {
+                Some(reason) => Verdict::Vetoed(reason),
                 None => Verdict::Priced { rank: Micros(*rank), cost: Micros(*cost) },
             })
             .collect())
@@ -254,14 +269,14 @@ impl Scorer for Chains {
             Ok(Outcome::Held { policy, why }) => return Err(Self::held(chain, &policy, &why)),
             Err(error) => return Err(self.fail(chain, Hook::ScoreMoves, &error)),
         };
-        self.note(chain, tables.moves.rows, &scored.steps, &scored.vetoes);
-        let vetoed = self.vetoed(&scored.vetoes);
-        let rows = scored.scores.iter().enumerate();
-        Ok(rows.map(|(row, score)| vetoed.get(&row).map_or(MoveVerdict::Score(*score), |reason| MoveVerdict::Vetoed(*reason))).collect())
+        self.note(chain, tables.moves.rows, &scored.steps);
+        let vetoed = self.vetoed(chain, tables.moves.rows, &scored.vetoes);
+        let rows = scored.scores.iter().zip(vetoed);
+        Ok(rows.map(|(score, veto)| veto.map_or(MoveVerdict::Score(*score), MoveVerdict::Vetoed)).collect())
     }
 
     fn reason(&self, number: u32) -> String {
-        self.reasons.get(number as usize).cloned().unwrap_or_default()
+        self.reasons.get(number as usize).map_or_else(String::new, |(policy, reason)| format!("{policy}: {reason}"))
     }
 
     fn close(&mut self) -> Vec<PolicyRecord> {
@@ -272,13 +287,13 @@ impl Scorer for Chains {
         }
         self.seated.clear();
         self.failed.clear();
-        self.reasons.clear();
-        self.numbers.clear();
-        let mut vetoes = std::mem::take(&mut self.vetoes);
         let mut records = std::mem::take(&mut self.records);
         for (key, record) in &mut records {
-            record.vetoes = shortened(vetoes.remove(key).unwrap_or_default());
+            record.vetoes = shortened(self.vetoes_of(key));
         }
+        self.vetoes.clear();
+        self.reasons.clear();
+        self.numbers.clear();
         records.into_values().collect()
     }
 }

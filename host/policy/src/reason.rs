@@ -33,6 +33,12 @@ pub(crate) fn check(text: &str, setup: &Setup) -> Result<(), SetupError> {
     Ok(())
 }
 
+/// The places of the columns that a text quotes, in its order.
+pub(crate) fn quoted<C: Column>(text: &str, columns: &[C]) -> Vec<usize> {
+    let place = |name: &str| columns.iter().position(|column| column.name() == name);
+    parts(text).into_iter().filter_map(|(_, name)| place(name?)).collect()
+}
+
 /// The text with the values of a row filled in.
 pub(crate) fn fill<C: Column>(text: &str, columns: &[C], view: &View<'_>, row: usize, words: &Words) -> String {
     let mut filled = String::new();

@@ -110,7 +110,7 @@ fn each_policy_sees_what_the_one_before_answered_and_vetoes_are_a_union() {
     let priced = price(&chain, &words, &facts, &tables);
     assert_eq!(priced.ranks, [1650, 1500, 77]);
     assert_eq!(priced.costs, [1000, 500, 55]);
-    let vetoes: Vec<_> = priced.vetoes.iter().map(|veto| (veto.row, veto.reason.as_str())).collect();
+    let vetoes: Vec<_> = priced.vetoes.iter().map(|veto| (veto.row, &*veto.reason)).collect();
     assert_eq!(
         vetoes,
         [
@@ -176,7 +176,7 @@ fn a_judge_is_asked_only_about_its_kinds_of_moves() {
     let wants = chain.wants().judging.clone().unwrap();
     let scored = score(&chain, &words, &RoundFacts::default(), &Judging { moves: table(&wants.moves, &rows), ..Judging::default() });
     assert_eq!(scored.scores, [5, 70, 7]);
-    assert_eq!(scored.vetoes.iter().map(|veto| (veto.row, veto.reason.as_str())).collect::<Vec<_>>(), [(2, "saves nothing")]);
+    assert_eq!(scored.vetoes.iter().map(|veto| (veto.row, &*veto.reason)).collect::<Vec<_>>(), [(2, "saves nothing")]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn words_may_be_added_during_a_round() {
     let candidates = table(&wants.candidates, &[&[(CandidateColumn::Zone, closed)]]);
     let tables = Pricing { candidates, askers: asker, mix: Table::of(wants.mix.len()) };
     let priced = answered(round.price(&words, &tables).unwrap());
-    assert_eq!(priced.vetoes[0].reason, "zone us-east-1b is closed");
+    assert_eq!(&*priced.vetoes[0].reason, "zone us-east-1b is closed");
 }
 
 #[test]

@@ -128,6 +128,8 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn a_discount_of_nothing_and_one_of_all(price in 0i64..1_000_000_000) {
         let cost = |percent: i64| costs(&Case::new(json!({"discounts": [{"percent": percent}]})).candidate(node("m5.large", "spot", price)))[0];

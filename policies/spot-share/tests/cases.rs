@@ -160,6 +160,8 @@ fn sizes(most: i64) -> impl Strategy<Value = Vec<(i64, i64)>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn a_share_is_reached_within_one_plan(percent in 0i64..=100, tolerance in 0i64..=10, sizes in sizes(12)) {
         let mut nodes: Vec<Node> = Vec::new();

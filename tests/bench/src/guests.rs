@@ -6,6 +6,8 @@ use std::path::Path;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Config, Engine, PoolingAllocationConfig, Store};
 use whittle_component::{Build, BuildError};
+use wit_component::{StringEncoding, embed_component_metadata};
+use wit_parser::Resolve;
 
 use bindings::exports::bench::records::scoring;
 
@@ -26,6 +28,23 @@ pub fn component(package: &str) -> Result<Vec<u8>, BuildError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let build = Build { package: Some(package.to_owned()), target_dir: Some(root.join("target/bench-guests")), locked: true };
     build.run(&root)
+}
+
+/// The component that is given records.
+///
+/// # Errors
+/// When its text or its interface cannot be read.
+fn records() -> wasmtime::Result<Vec<u8>> {
+    let mut module = wat::parse_str(include_str!("../../policy-guests/records/records.wat"))?;
+    let mut resolve = Resolve::default();
+    let package = resolve.push_str("records.wit", include_str!("../../policy-guests/records/wit/records.wit")).map_err(failed)?;
+    let world = resolve.select_world(&[package], Some("records")).map_err(failed)?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).map_err(failed)?;
+    Ok(whittle_component::from_core(&module)?)
+}
+
+fn failed(error: impl std::fmt::Display) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("{error:#}"))
 }
 
 /// Rows of the reference kernel, column by column: rank, CPU, memory, GPUs, network, interruptions,
@@ -100,15 +119,15 @@ impl Records {
     /// An instance of it.
     ///
     /// # Errors
-    /// When the machine cannot run it.
-    pub fn new(component: &[u8]) -> wasmtime::Result<Self> {
+    /// When it cannot be made, or this machine cannot run it.
+    pub fn new() -> wasmtime::Result<Self> {
         let mut config = Config::new();
         config.consume_fuel(true).cranelift_nan_canonicalization(true).concurrency_support(false).wasm_backtrace_max_frames(None);
         config.allocation_strategy(PoolingAllocationConfig::new());
         let engine = Engine::new(&config)?;
         let mut store = Store::new(&engine, ());
         store.set_fuel(u64::MAX)?;
-        let component = Component::from_binary(&engine, component)?;
+        let component = Component::from_binary(&engine, &records()?)?;
         let guest = bindings::Records::instantiate(&mut store, &component, &Linker::new(&engine))?;
         Ok(Self { store, guest })
     }
@@ -134,9 +153,8 @@ impl Rows {
     /// The rows with their texts.
     #[must_use]
     pub fn candidates(&self) -> Vec<scoring::Candidate<'_>> {
-        let candidate = |((instance_type, zone), numbers): (&'_ (String, String), &scoring::Numbers)| (instance_type, zone, *numbers);
-        let all = self.whole.iter().zip(&self.numbers).map(candidate);
-        all.map(|(instance_type, zone, numbers)| scoring::Candidate { instance_type, zone, numbers }).collect()
+        let all = self.whole.iter().zip(&self.numbers);
+        all.map(|((instance_type, zone), numbers)| scoring::Candidate { instance_type, zone, numbers: *numbers }).collect()
     }
 }
 
@@ -146,7 +164,7 @@ mod tests {
 
     #[test]
     fn records_and_the_native_loop_answer_alike() {
-        let mut records = Records::new(&component("whittle-guest-records").unwrap()).unwrap();
+        let mut records = Records::new().unwrap();
         let columns = columns(500);
         let rows = Rows::new(&columns);
         let native = native(&columns);

@@ -84,7 +84,8 @@ pub fn house_lints(files: &[File]) -> Vec<Breach> {
     or_breach(judge())
 }
 
-/// Every package is a member and takes the house lints whole.
+/// Every package is a member and takes the house lints whole; an example that is a workspace of its own
+/// is neither.
 #[must_use]
 pub fn members_take_lints(files: &[File]) -> Vec<Breach> {
     let judge = || {
@@ -98,7 +99,10 @@ pub fn members_take_lints(files: &[File]) -> Vec<Breach> {
             }
         }
         let manifests = files.iter().filter_map(|file| file.path.strip_suffix("/Cargo.toml"));
-        let strays = manifests.filter(|folder| !members.iter().any(|member| member == folder));
+        let alone = |folder: &str| {
+            folder.starts_with("examples/") && table(files, &format!("{folder}/Cargo.toml")).is_ok_and(|t| t.contains_key("workspace"))
+        };
+        let strays = manifests.filter(|folder| !members.iter().any(|member| member == folder) && !alone(folder));
         breaches.extend(strays.map(|folder| Breach::at(&format!("{folder}/Cargo.toml"), 1, "is no member of the workspace")));
         Ok(breaches)
     };
@@ -195,6 +199,10 @@ mod tests {
         assert_eq!(breaches, [Breach::at("host/engine/Cargo.toml", 1, "is no member of the workspace")]);
         let breaches = members_take_lints(&with("Cargo.toml", "    \"host/engine\",\n", "    \"host/motor\",\n"));
         assert_eq!(breaches, [Breach::at("host/motor/Cargo.toml", 1, "missing")]);
+        let mut files = with("host/engine/Cargo.toml", "", "");
+        files.push(File::new("examples/a/Cargo.toml", "[package]\nname = \"a\"\n[workspace]\n"));
+        files.push(File::new("examples/b/Cargo.toml", "[package]\nname = \"b\"\n"));
+        assert_eq!(members_take_lints(&files), [Breach::at("examples/b/Cargo.toml", 1, "is no member of the workspace")]);
     }
 
     #[test]

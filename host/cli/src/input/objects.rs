@@ -21,8 +21,8 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &
         Object::Workload(written) => ScenarioObject::Workload(Box::new(workload(written, tree))),
         Object::DaemonSet(set) => ScenarioObject::DaemonSet(set.clone()),
         Object::Namespace(namespace) => ScenarioObject::Namespace(namespace.name.clone(), namespace.labels.clone()),
-        // Priorities are in the pods already; budgets bear on nothing that is simulated.
-        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::Skipped { .. } => return Ok(None),
+        // Priorities are in the pods already, policies in the chains; budgets bear on nothing that is simulated.
+        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
     }))
 }
 

@@ -22,7 +22,7 @@ pub fn run(args: &CheckPolicy, out: &mut dyn Write) -> Result<End, Failure> {
     writeln!(out, "{}", styled(HEAD, &format!("{} {}", manifest.name, manifest.version)))?;
     field(out, "digest", module.digest())?;
     field(out, "imports", "none: it is a pure function of its tables")?;
-    field(out, "about", &manifest.documentation.split_whitespace().collect::<Vec<_>>().join(" "))?;
+    field(out, "about", &docs::first_sentence(&manifest.documentation))?;
     let config = source::config(args.config.as_deref())?;
     match (configure(&module, &config), &args.config) {
         (Ok(policy), _) => tried(&policy, args.config.is_some(), out)?,

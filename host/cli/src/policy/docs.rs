@@ -7,7 +7,7 @@ use whittle_policy::Module;
 
 use super::source::Modules;
 use crate::failure::{End, Failure};
-use crate::out::{FAINT, HEAD, Side, styled, table};
+use crate::out::{FAINT, HEAD, styled, wrapped};
 
 /// Lists all, or tells everything about one.
 ///
@@ -23,23 +23,26 @@ pub fn run(name: Option<&str>, out: &mut dyn Write) -> Result<End, Failure> {
 }
 
 fn all(modules: &Modules, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut rows = Vec::new();
     for builtin in whittle_builtin::ALL {
         let module = modules.builtin(builtin.name).map_err(Failure::Usage)?;
         let manifest = module.manifest();
-        rows.push(vec![manifest.name.clone(), manifest.version.clone(), first_sentence(&manifest.documentation).to_owned()]);
+        let line = format!("{:<12} {:<7} {}", manifest.name, manifest.version, first_sentence(&manifest.documentation));
+        for part in wrapped(&line, 2, 23) {
+            writeln!(out, "{part}")?;
+        }
     }
-    table(out, &[("NAME", Side::Left), ("VERSION", Side::Left), ("WHAT IT DOES", Side::Left)], &rows)?;
     let hint = "whittle policy list NAME tells how one is configured; a ScoringPolicy takes it as spec.module.builtin";
     writeln!(out, "\n{}", styled(FAINT, hint))?;
     Ok(())
 }
 
 /// The first sentence of some Markdown, without headings.
-fn first_sentence(markdown: &str) -> &str {
-    let text = markdown.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
-    let end = text.find(". ").map_or(text.len(), |at| at + 1);
-    &text[..end]
+#[must_use]
+pub fn first_sentence(markdown: &str) -> String {
+    let text = markdown.lines().map(str::trim).skip_while(|line| line.is_empty() || line.starts_with('#'));
+    let paragraph = text.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let end = paragraph.find(". ").map_or(paragraph.len(), |at| at + 1);
+    paragraph[..end].to_owned()
 }
 
 fn one(module: &Module, out: &mut dyn Write) -> io::Result<()> {
@@ -66,7 +69,7 @@ mod tests {
     #[test]
     fn a_sentence_stands_for_the_whole() {
         assert_eq!(first_sentence("# Name\n\nDoes this. And that.\n"), "Does this.");
-        assert_eq!(first_sentence("Does this.\nAnd that."), "Does this.");
+        assert_eq!(first_sentence("Does\nthis. And\nthat."), "Does this.");
         assert_eq!(first_sentence("# Only a heading"), "");
     }
 }

@@ -114,7 +114,7 @@ fn compare(row: &str, value: &str, wanted: &[Value], before: &Before, answer: &A
     }
     for (at, written) in wanted.iter().enumerate() {
         let expected = Expected::read(written, value)?;
-        let veto = answer.vetoes.iter().find(|veto| veto.row == at).map(|veto| veto.reason.as_str());
+        let veto = answer.vetoes.iter().find(|veto| veto.row == at).map(|veto| &*veto.reason);
         let (now, cost) = (answer.values.get(at).copied(), answer.costs.get(at).copied());
         let same = now == before.values.get(at).copied() && cost == before.costs.get(at).copied();
         let right = match (&expected.veto, veto) {
@@ -128,10 +128,11 @@ fn compare(row: &str, value: &str, wanted: &[Value], before: &Before, answer: &A
         };
         if !right {
             let number = |number: Option<i64>| number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+            let costs = expected.cost.is_some() || (expected.unchanged && now == before.values.get(at).copied());
             let found = match veto {
                 Some(reason) => format!("vetoed: {reason}"),
-                None if answer.costs.is_empty() => format!("{value} {}", number(now)),
-                None => format!("{value} {}, cost {}", number(now), number(cost)),
+                None if costs => format!("{value} {}, cost {}", number(now), number(cost)),
+                None => format!("{value} {}", number(now)),
             };
             faults.push(format!("{row} {at}: {found}; expected {}", written.to_string().trim_matches('"')));
         }

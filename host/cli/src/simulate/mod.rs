@@ -90,6 +90,7 @@ fn play(world: &World, input: input::Input, hear: &mut dyn FnMut(Timestamp, &Tim
         packing: world.packing.into(),
         nomination: world.nomination.into(),
         kubernetes_minor: world.kubernetes,
+        compare_policies: input.chains.is_some(),
         ..Settings::default()
     };
     let mut library = input.library;

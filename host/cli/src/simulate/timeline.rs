@@ -378,6 +378,8 @@ mod tests {
             types: 1,
             choice: sale(kind),
             price: whittle_model::Micros(10_000),
+            list: whittle_model::Micros(10_000),
+            rank: whittle_model::Micros(10_000),
         };
         let few = told(vec![(1, claims("c1", "a.large"))]);
         assert_eq!(few, ["0m01s claim c1 of nodepool p for 1 pod: 1 type from a.large us-east-1a spot $0.0100/h"]);

@@ -1,6 +1,8 @@
 //! What a chain answers, and the record of what each judge changed. What must not enter: how it was
 //! computed.
 
+use std::sync::Arc;
+
 use whittle_model::policy::Hook;
 
 use crate::Failure;
@@ -26,9 +28,9 @@ pub struct Veto {
     /// The row.
     pub row: usize,
     /// The policy.
-    pub policy: String,
-    /// Why, with the row's values filled in.
-    pub reason: String,
+    pub policy: Arc<str>,
+    /// Why, with the row's values filled in. Rows with the same text share it.
+    pub reason: Arc<str>,
 }
 
 /// What one judge did in one call.

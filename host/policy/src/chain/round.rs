@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use whittle_model::policy::{
-    CandidateColumn, Column, Hook, Judging, JudgingWants, MoveColumn, PriceColumn, Pricing, PricingWants, RoundFacts, ScoreColumn, Setup,
+    CandidateColumn, Column, Hook, Judging, JudgingWants, MoveColumn, PriceColumn, Pricing, PricingWants, RoundFacts, ScoreColumn,
     Table, Words,
 };
 
+use super::reasons::Reasons;
 use super::{Chain, ChainError, Member, Mode, Outcome, Priced, Scored, Standing, Step, Veto, subset};
 use crate::answers::{Asked, Vetoed, hash};
-use crate::{Call, Failure, Judge, Sitting, View, reason};
+use crate::{Call, Failure, Judge, Sitting, View};
 
 /// A chain in one round.
 pub struct Round {
@@ -23,6 +24,9 @@ struct Seat {
     member: Member,
     judge: Arc<dyn Judge>,
     sitting: Result<Box<dyn Sitting>, Failure>,
+    name: Arc<str>,
+    /// Why candidates, and why moves are vetoed: their texts quote different columns.
+    reasons: [Reasons; 2],
 }
 
 impl Chain {
@@ -41,7 +45,8 @@ impl Chain {
             if let (Err(failure), Mode::Enforce) = (&sitting, member.mode) {
                 return Err(ChainError { policy: member.name.clone(), failure: failure.clone() });
             }
-            seats.push(Seat { member: member.clone(), judge: Arc::clone(judge), sitting });
+            let name = Arc::from(member.name.as_str());
+            seats.push(Seat { member: member.clone(), judge: Arc::clone(judge), sitting, name, reasons: <[Reasons; 2]>::default() });
         }
         Ok(Round { chain: self.clone(), seats })
     }
@@ -75,10 +80,6 @@ struct Read {
 }
 
 impl Seat {
-    fn setup(&self) -> &Setup {
-        self.judge.setup()
-    }
-
     fn fuel(&self) -> u64 {
         self.sitting.as_ref().map_or(0, |sitting| sitting.fuel())
     }
@@ -136,14 +137,11 @@ impl Seat {
         Ok(step)
     }
 
-    fn vetoes<C: Column>(&self, found: &[Vetoed], columns: &[C], view: &View<'_>, words: &Words) -> Vec<Veto> {
-        let reasons = &self.setup().reasons;
-        let veto = |veto: &Vetoed| Veto {
-            row: veto.row,
-            policy: self.member.name.clone(),
-            reason: reasons.get(veto.reason as usize).map_or_else(String::new, |text| reason::fill(text, columns, view, veto.row, words)),
-        };
-        found.iter().map(veto).collect()
+    fn vetoes<C: Column>(&mut self, hook: Hook, found: &[Vetoed], columns: &[C], view: &View<'_>, words: &Words) -> Vec<Veto> {
+        let texts = &self.judge.setup().reasons;
+        let reasons = &mut self.reasons[usize::from(hook == Hook::ScoreMoves)];
+        let mut reason = |veto: &Vetoed| reasons.text(veto, texts, columns, view, words);
+        found.iter().map(|veto| Veto { row: veto.row, policy: Arc::clone(&self.name), reason: reason(veto) }).collect()
     }
 }
 
@@ -189,7 +187,7 @@ impl Round {
             let read = seat.price(words, &views, ranks.clone(), costs.clone());
             steps.push(seat.step(fuel, (&ranks, &costs), &read)?);
             if let (Ok(read), Mode::Enforce) = (read, seat.member.mode) {
-                vetoes.extend(seat.vetoes(&read.vetoes, &own.candidates, &views[0], words));
+                vetoes.extend(seat.vetoes(Hook::PriceCandidates, &read.vetoes, &own.candidates, &views[0], words));
                 (ranks, costs) = (read.values, read.costs);
             }
         }
@@ -230,7 +228,7 @@ impl Round {
             let read = seat.score(words, &views, before.clone());
             scored.steps.push(seat.step(fuel, (&before, &[]), &read)?);
             if let (Ok(read), Mode::Enforce) = (read, seat.member.mode) {
-                let vetoes = seat.vetoes(&read.vetoes, &own.moves, &views[0], words);
+                let vetoes = seat.vetoes(Hook::ScoreMoves, &read.vetoes, &own.moves, &views[0], words);
                 scored.vetoes.extend(vetoes.into_iter().map(|veto| Veto { row: rows[veto.row], ..veto }));
                 rows.iter().zip(read.values).for_each(|(row, value)| scored.scores[*row] = value);
             }

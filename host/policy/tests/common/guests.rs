@@ -11,8 +11,17 @@ fn root() -> PathBuf {
 
 /// The component of a guest written in Rust; cargo builds it once.
 pub fn rust(name: &str) -> Vec<u8> {
+    built(&format!("whittle-guest-{name}"))
+}
+
+/// The component of a policy that is shipped.
+pub fn shipped(name: &str) -> Vec<u8> {
+    built(&format!("whittle-policy-{name}"))
+}
+
+fn built(package: &str) -> Vec<u8> {
     let build = whittle_component::Build {
-        package: Some(format!("whittle-guest-{name}")),
+        package: Some(package.to_owned()),
         target_dir: Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")),
         locked: false,
     };

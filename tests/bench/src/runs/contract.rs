@@ -68,7 +68,8 @@ fn row_line(name: &str, rows: usize) -> Result<String, BenchError> {
     let words = Words::default();
     let mut by_columns = kernel(&json!({"columns": true}))?.open(&words, &[])?;
     let mut by_rows = kernel(&json!({}))?.open(&words, &[])?;
-    let mut records = Records::new(&guests::component("whittle-guest-records")?).map_err(BenchError::records)?;
+    let mut records = Records::new().map_err(BenchError::records)?;
+    let mut numbers = Records::new().map_err(BenchError::records)?;
     let of_records = Rows::new(&columns);
     let candidates = of_records.candidates();
     let expected = guests::native(&columns);
@@ -82,7 +83,7 @@ fn row_line(name: &str, rows: usize) -> Result<String, BenchError> {
         &mut || repeated(times, || guests::native(&columns)),
         &mut || repeated(times, || ask(&mut policy, &columns)),
         &mut || repeated(times, || records.price(&candidates)),
-        &mut || repeated(times, || records.price_numbers(&of_records)),
+        &mut || repeated(times, || numbers.price_numbers(&of_records)),
     ]);
     Ok(told(name, rows, &all) + if alike { "" } else { " DISAGREES: the kernels do not answer alike" })
 }

@@ -14,7 +14,7 @@ use super::{BenchError, Line};
 use crate::filter::Filter;
 use crate::measure::{Millis, alternate, timed};
 use crate::ours::Ours;
-use crate::{Input, fixtures, guests, markets};
+use crate::{fixtures, guests, markets};
 
 const PODS: usize = 5000;
 const TEAMS: [&str; 4] = ["web", "ci", "data", "payments"];
@@ -27,19 +27,51 @@ pub(super) struct Shipped {
     pub(super) config: &'static str,
 }
 
+const fn shipped(name: &'static str, package: &'static str, config: &'static str) -> Shipped {
+    Shipped { name, package, config }
+}
+
 /// The policies that are shipped.
-pub(super) const SHIPPED: [Shipped; 1] = [
-    Shipped {
-        name: "team-rules",
-        package: "whittle-policy-team-rules",
-        config: r#"{"rules": [
+pub(super) const SHIPPED: [Shipped; 4] = [
+    shipped(
+        "team-rules",
+        "whittle-policy-team-rules",
+        r#"{"rules": [
             {"name": "ci-is-small", "match": {"namespaces": ["ci", "ci-*"]}, "atMost": {"cpu": 64, "pricePerHour": "30"}},
             {"name": "payments-on-demand", "match": {"labels": {"team": "payments"}}, "forbid": {"capacityTypes": ["spot"]}},
             {"name": "data-stays", "match": {"namespaces": ["data"]}, "allow": {"zones": ["test-zone-1", "test-zone-2"]}},
             {"name": "nothing-tiny", "forbid": {"instanceTypes": ["fake-it-0", "fake-it-1"]}}
         ]}"#,
-    },
+    ),
+    shipped(
+        "price-book",
+        "whittle-policy-price-book",
+        r#"{
+            "discounts": [
+                {"percent": "12.5", "on": {"capacityTypes": ["on-demand"]}},
+                {"percent": 3, "on": {"zones": ["test-zone-1"], "instanceTypes": ["fake-it-1*"]}}
+            ],
+            "fees": [{"perHour": "0.011"}]
+        }"#,
+    ),
+    shipped("spot-share", "whittle-policy-spot-share", r#"{"onDemandBaseCapacity": 100, "onDemandPercentageAboveBaseCapacity": 30}"#),
+    shipped(
+        "formula",
+        "whittle-policy-formula",
+        r#"{"rows": [
+            {"when": "capacity_type == 'spot' && cpu_milli > 64000", "rank": "double(rank_micros) * 1.25"},
+            {"when": "asker.namespace == 'payments'", "veto": "capacity_type == 'spot'", "reason": "{instance_type} may go away"},
+            {"cost": "cost_micros + 11000"}
+        ]}"#,
+    ),
 ];
+
+/// The price book again, with committed spend: prices then change with the mix.
+const COMMITTED: Shipped = shipped(
+    "price-book",
+    "whittle-policy-price-book",
+    r#"{"discounts": [{"percent": "12.5"}], "commitments": [{"perHour": "40", "percent": 27}]}"#,
+);
 
 impl Shipped {
     /// Its component.
@@ -65,6 +97,9 @@ pub fn b10(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
         if filter.wants(&name) {
             line(solve_line(&name, policy)?);
         }
+    }
+    if filter.wants("B10/solve/price-book/committed") {
+        line(solve_line("B10/solve/price-book/committed", &COMMITTED)?);
     }
     if filter.wants("B10/trap/plan") {
         let failing = Shipped { config: r#"{"fails": true}"#, ..kernel };
