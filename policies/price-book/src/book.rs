@@ -78,6 +78,9 @@ impl Entries {
 
     /// Changes each cost by the values of the entries that fit its row, in order.
     fn apply(&mut self, tables: &Tables, costs: &mut [i64], change: impl Fn(i64, i64) -> i64) {
+        if self.values.is_empty() {
+            return;
+        }
         let all = if self.values.len() == MOST_ENTRIES { Set::MAX } else { (1 << self.values.len()) - 1 };
         let mut fits: Vec<Set> = vec![all; costs.len()];
         for Texts { column, patterns, known } in &mut self.texts {

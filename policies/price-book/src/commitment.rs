@@ -141,5 +141,10 @@ impl One {
 
 /// `amount` x `over` / `under`, rounded down; `over` is at most `under`, which is above 0.
 fn share(amount: i64, over: i64, under: i64) -> i64 {
+    // Divisions of 128 bits cost a guest some hundred instructions.
+    const SMALL: i64 = 1 << 31;
+    if amount < SMALL && over < SMALL {
+        return amount * over / under;
+    }
     i64::try_from(i128::from(amount) * i128::from(over) / i128::from(under)).unwrap_or(amount)
 }

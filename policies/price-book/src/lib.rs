@@ -1,5 +1,6 @@
-//! Policy `price-book`: what capacity really costs under discounts, fees and committed spend. What must
-//! not enter: preferences; a price book says what is paid.
+//! Policy `price-book`: what capacity really costs under discounts, fees and committed spend.
+//!
+//! What must not enter: preferences; a price book says what is paid.
 
 mod book;
 mod commitment;

@@ -95,9 +95,9 @@ impl Config {
     pub(crate) fn target(&self) -> Target {
         let thousandths = if self.unit == Unit::Cpu { 1000 } else { 1 };
         Target {
-            base: i128::from(self.on_demand_base_capacity) * thousandths,
-            percent: i128::from(self.on_demand_percentage_above_base_capacity.min(100)),
-            tolerance: i128::from(self.tolerance_percent.min(100)),
+            base: i64::from(self.on_demand_base_capacity) * thousandths,
+            percent: i64::from(self.on_demand_percentage_above_base_capacity.min(100)),
+            tolerance: i64::from(self.tolerance_percent.min(100)),
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Policy `spot-share`: a share of on-demand capacity, in the words of an Auto Scaling group. What must
-//! not enter: vetoes; where one kind is sold out the other is still bought.
+//! Policy `spot-share`: a share of on-demand capacity, in the words of an Auto Scaling group.
+//!
+//! What must not enter: vetoes; where one kind is sold out the other is still bought.
 
 mod config;
 mod share;
@@ -11,19 +12,25 @@ use share::{Kinds, Target};
 use whittle_sdk::prelude::*;
 
 /// The highest rank that makes sense: a million dollars an hour.
-const MOST: i128 = 1_000_000_000_000;
+const MOST: i64 = 1_000_000_000_000;
+
+/// The most units of anything, ten million vCPUs: products of it stay within 64 bits.
+const LARGEST: i64 = 10_000_000_000;
+
+/// Parts of a whole are counted in millionths.
+const MILLION: i64 = 1_000_000;
 
 /// A node whose kind is wrong ranks dearer by this many times what its pods cost on demand: no spot price
 /// makes up for that.
-const WRONG: i128 = 1000;
+const WRONG: i64 = 1000;
 
 /// While a packer is guided, the kind that fewer of the pods shall have ranks this many times as dear. Spot
 /// is never below a tenth of on-demand, so on-demand leads when it is wanted, and the order within a kind stays.
-const MINOR: i128 = 16;
+const MINOR: i64 = 16;
 
 /// While a packer is guided, a node that holds all pods ranks this many times dearer than small ones: few
 /// large nodes cannot be mixed.
-const TOO_LARGE: i128 = 3;
+const TOO_LARGE: i64 = 3;
 
 /// The policy.
 #[derive(Debug)]
@@ -31,14 +38,14 @@ pub struct SpotShare {
     target: Target,
     unit: Unit,
     by: By,
-    pending_pods: i128,
+    pending_pods: i64,
 }
 
 /// What is counted of one group in one mix.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
-    spot: i128,
-    on_demand: i128,
+    spot: i64,
+    on_demand: i64,
 }
 
 impl Policy for SpotShare {
@@ -64,7 +71,7 @@ impl Policy for SpotShare {
     }
 
     fn open(&mut self, round: Round<'_>) {
-        self.pending_pods = i128::from(round.pending_pods()).clamp(0, MOST);
+        self.pending_pods = round.pending_pods().clamp(0, LARGEST);
     }
 
     fn price_all(&mut self, tables: &Tables, prices: &mut Prices) {
@@ -76,7 +83,7 @@ impl Policy for SpotShare {
             let place = (view.mix[row], view.group[row]);
             let found = counted.binary_search_by(|(other, _)| other.cmp(&place));
             let around = found.map_or_else(|_| Counted::default(), |at| counted[at].1);
-            let before = i128::from(*rank).clamp(0, MOST);
+            let before = (*rank).clamp(0, MOST);
             let new = if view.exists(row) {
                 before + self.penalty(around, view.units(row), view.spot(row), view.scale(row))
             } else if settled {
@@ -84,7 +91,7 @@ impl Policy for SpotShare {
             } else {
                 self.guide(around, view.one_pod(row), view.units(row), view.spot(row), before)
             };
-            *rank = i64::try_from(new.clamp(1, MOST)).unwrap_or(i64::MAX);
+            *rank = new.clamp(1, MOST);
         }
     }
 }
@@ -105,9 +112,9 @@ impl SpotShare {
                 all.insert(at, (place, Counted::default()));
                 at
             });
-            let amount = i128::from(amounts[row]).clamp(0, MOST);
             let counted = &mut all[at].1;
-            *(if Some(ways[row]) == spot { &mut counted.spot } else { &mut counted.on_demand }) += amount;
+            let kind = if Some(ways[row]) == spot { &mut counted.spot } else { &mut counted.on_demand };
+            *kind = (*kind + amounts[row].clamp(0, LARGEST)).min(LARGEST);
         }
         all
     }
@@ -116,18 +123,19 @@ impl SpotShare {
     /// within its tolerance with it. First what the other kind would do better, in parts of the node, so
     /// that however large the cluster is the better kind wins; then what neither can help, in parts of
     /// the whole, so that of two plans the one nearer to the share wins.
-    fn penalty(&self, around: Counted, units: i128, is_spot: bool, scale: i128) -> i128 {
+    fn penalty(&self, around: Counted, units: i64, is_spot: bool, scale: i64) -> i64 {
         let kinds = self.kinds(around, units);
         let (own, least) = (kinds.of(is_spot), kinds.least());
         let total = (around.spot + around.on_demand + units).max(1);
         // Excess is in hundredths of a unit.
-        scale * WRONG * (own - least) / (100 * units.max(1)) + scale * WRONG * least / (100 * total)
+        let parts = (own - least) * MILLION / (100 * units.max(1)) + least * MILLION / (100 * total);
+        scale * parts / (MILLION / WRONG)
     }
 
     /// What a row ranks while the packer is guided: the kind that most of the pending pods shall have is
     /// left as it is.
-    fn guide(&self, around: Counted, one_pod: i128, units: i128, is_spot: bool, before: i128) -> i128 {
-        let pending = self.pending_pods.max(1) * one_pod;
+    fn guide(&self, around: Counted, one_pod: i64, units: i64, is_spot: bool, before: i64) -> i64 {
+        let pending = self.pending_pods.max(1).saturating_mul(one_pod).min(LARGEST);
         let kinds = self.kinds(around, pending);
         let rank = if kinds.of(is_spot) > kinds.least() { before * MINOR } else { before };
         if !self.target.is_mixed() || self.unit == Unit::Nodes {
@@ -135,10 +143,10 @@ impl SpotShare {
         }
         let total = around.spot + around.on_demand + pending;
         let large = (units.min(total) - self.target.largest(total)).max(0);
-        rank + rank * (TOO_LARGE - 1) * large / total
+        rank + rank * (TOO_LARGE - 1) * (large * 1000 / total) / 1000
     }
 
-    fn kinds(&self, around: Counted, units: i128) -> Kinds {
+    fn kinds(&self, around: Counted, units: i64) -> Kinds {
         self.target.kinds(around.spot, around.on_demand, units)
     }
 }
@@ -154,7 +162,7 @@ struct View<'t> {
     holds: &'t [i64],
     group: Vec<i64>,
     /// What one pod counts, by row.
-    one_pod: Vec<i128>,
+    one_pod: Vec<i64>,
     unit: Unit,
 }
 
@@ -181,7 +189,7 @@ impl<'t> View<'t> {
             },
             one_pod: match policy.unit {
                 Unit::Pods | Unit::Nodes => vec![1; holds.len()],
-                Unit::Cpu => of_asker(&AskerColumn::CpuMilli).into_iter().map(|cpu| i128::from(cpu).clamp(1, MOST)).collect(),
+                Unit::Cpu => of_asker(&AskerColumn::CpuMilli).into_iter().map(|cpu| cpu.clamp(1, MILLION)).collect(),
             },
             unit: policy.unit,
         }
@@ -199,22 +207,22 @@ impl<'t> View<'t> {
         Some(self.way[row]) == self.spot
     }
 
-    fn one_pod(&self, row: usize) -> i128 {
+    fn one_pod(&self, row: usize) -> i64 {
         self.one_pod[row]
     }
 
     /// What the node counts.
-    fn units(&self, row: usize) -> i128 {
+    fn units(&self, row: usize) -> i64 {
         match self.unit {
-            Unit::Pods | Unit::Cpu => i128::from(self.holds[row]).clamp(1, MOST) * self.one_pod[row],
+            Unit::Pods | Unit::Cpu => self.holds[row].clamp(1, LARGEST).saturating_mul(self.one_pod[row]).min(LARGEST),
             Unit::Nodes => 1,
         }
     }
 
     /// What the node's pods cost on demand.
-    fn scale(&self, row: usize) -> i128 {
+    fn scale(&self, row: usize) -> i64 {
         let price = if self.on_demand[row] > 0 { self.on_demand[row] } else { self.rank[row] };
-        i128::from(price).clamp(1, MOST)
+        price.clamp(1, MOST)
     }
 
     /// Whether these are the offerings of one node whose pods are settled: then all hold the same. When

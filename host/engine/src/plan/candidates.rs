@@ -6,50 +6,51 @@ use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{CapacityType, InstanceType, Micros, Timestamp, keys};
 
 use super::amounts::times;
-use super::tables::PoolTable;
+use super::tables::{Offer, PoolTable};
 use crate::world::World;
 
-/// One row to be priced.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Candidate<'a> {
-    pub(crate) offer: u32,
-    /// Row of the table `askers`.
-    pub(crate) asker: i64,
-    /// What one pod of the asker takes; empty when the row is not for one asker alone.
-    pub(crate) need: &'a [i64],
-    /// How many pods it will hold, when that is settled.
-    pub(crate) holds: Option<i64>,
-}
-
-/// The table of these rows with the columns wanted.
-pub(crate) fn table(
-    world: &World,
-    pool: &PoolTable<'_>,
-    rows: &[Candidate<'_>],
-    wanted: &[CandidateColumn],
-    words: &mut Words,
-    now: Timestamp,
-) -> Table {
+/// All offerings of a pool with the columns wanted. What is not the offering's alone is 0: who asks, and
+/// how many pods it would hold.
+pub(crate) fn all(world: &World, pool: &PoolTable<'_>, wanted: &[CandidateColumn], words: &mut Words, now: Timestamp) -> Table {
     let columns = wanted
         .iter()
         .map(|column| {
             // A text of the type is the same for all its offerings: it is looked up once a type.
             let mut last: Option<(u32, i64)> = None;
             let per_type = of_type_alone(column);
-            rows.iter()
-                .map(|row| {
-                    let number = pool.offers[row.offer as usize].row;
-                    if per_type && let Some((_, value)) = last.filter(|(known, _)| *known == number) {
-                        return value;
-                    }
-                    let value = value(world, pool, row, column, words, now);
-                    last = Some((number, value));
-                    value
-                })
-                .collect()
+            let of_offer = |offer: &Offer<'_>| {
+                if per_type && let Some((_, value)) = last.filter(|(known, _)| *known == offer.row) {
+                    return value;
+                }
+                let value = value(world, pool, offer, column, words, now);
+                last = Some((offer.row, value));
+                value
+            };
+            pool.offers.iter().map(of_offer).collect()
         })
         .collect();
-    Table { rows: rows.len(), columns }
+    Table { rows: pool.offers.len(), columns }
+}
+
+/// Some of those rows for one asker. They hold so many pods when that is settled, else as many as have
+/// room of which each takes `need`.
+pub(crate) fn some(
+    all: &Table,
+    pool: &PoolTable<'_>,
+    wanted: &[CandidateColumn],
+    offers: &[u32],
+    (need, holds): (&[i64], Option<i64>),
+) -> Table {
+    let room = |offer: u32| &pool.rows[pool.offers[offer as usize].row as usize].room;
+    let most = |offer: u32| i64::try_from(times(need, room(offer), 1_000_000)).unwrap_or(0);
+    let columns = wanted.iter().zip(&all.columns).map(|(column, values)| {
+        if *column == CandidateColumn::HoldsPods {
+            offers.iter().map(|offer| holds.unwrap_or_else(|| most(*offer))).collect()
+        } else {
+            offers.iter().map(|offer| values[*offer as usize]).collect()
+        }
+    });
+    Table { rows: offers.len(), columns: columns.collect() }
 }
 
 /// Whether a column has one value for all offerings and askers of a type in a pool.
@@ -67,15 +68,14 @@ fn of_type_alone(column: &CandidateColumn) -> bool {
     }
 }
 
-fn value(world: &World, pool: &PoolTable<'_>, row: &Candidate<'_>, column: &CandidateColumn, words: &mut Words, now: Timestamp) -> i64 {
+fn value(world: &World, pool: &PoolTable<'_>, offer: &Offer<'_>, column: &CandidateColumn, words: &mut Words, now: Timestamp) -> i64 {
     use CandidateColumn as C;
-    let offer = &pool.offers[row.offer as usize];
     let of = &pool.rows[offer.row as usize];
     let instance_type = of.instance_type;
     let mut word = |text: &str| words.intern(text);
     match column {
-        C::Asker => row.asker,
-        C::Mix | C::Exists => 0, // one mix a call; nodes that exist are not priced by plans
+        // One asker and one mix a call; nodes that exist are not priced by plans; pods are the asker's matter.
+        C::Asker | C::Mix | C::Exists | C::HoldsPods => 0,
         C::NodePool => word(&pool.pool.name),
         C::Weight => i64::from(pool.pool.weight),
         C::InstanceType => word(&instance_type.name),
@@ -111,7 +111,6 @@ fn value(world: &World, pool: &PoolTable<'_>, row: &Candidate<'_>, column: &Cand
         C::AllocatablePods => instance_type.allocatable.get(PODS),
         C::DaemonCpuMilli => of.daemons.get(CPU),
         C::DaemonMemoryMib => of.daemons.get(MEMORY) >> 20,
-        C::HoldsPods => row.holds.unwrap_or_else(|| i64::try_from(times(row.need, &of.room, 1_000_000)).unwrap_or(0)),
         C::Label(key) => word(instance_type.labels.get(key).or_else(|| pool.pool.template.labels.get(key)).map_or("", String::as_str)),
     }
 }

@@ -187,12 +187,14 @@ fn finish_claim(
     let (changed, by_mix) = (prices.changed, prices.by_mix);
     let found: Vec<Found> = match (changed, by_mix) {
         (false, _) => best_of_each_type(table, priced),
-        (true, false) => best_of_one_way(table, priced.collect()),
+        (true, false) => best_of_one_way(table, priced),
         (true, true) => {
             let offers: Vec<u32> = cheapest_of_each_way(table, priced);
             let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
             let answers = bench.pricer.again(table, &askers, pods, &offers, mix)?;
-            best_of_one_way(table, answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect())
+            let mut allowed: Vec<Found> = answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect();
+            allowed.sort_unstable_by_key(|(offer, price)| (price.rank, table.places[*offer as usize]));
+            best_of_one_way(table, allowed.into_iter())
         }
     };
     if found.is_empty() {
@@ -211,12 +213,6 @@ fn finish_claim(
     Ok(Some(assemble(bench, claim, &found, &rows, changed)))
 }
 
-/// The order in which offerings are preferred, and it is total.
-fn order<'a>(table: &'a PoolTable<'_>, found: &Found) -> (Micros, CapacityType, &'a str, &'a str) {
-    let offer = &table.offers[found.0 as usize];
-    (found.1.rank, offer.offering.capacity_type, &table.rows[offer.row as usize].instance_type.name, &offer.offering.zone)
-}
-
 /// The best offering of each type, as far as EC2 is asked for it.
 fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
@@ -232,16 +228,13 @@ fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>)
     found
 }
 
-/// The best offerings of one capacity type, that of the best of all: under policies a claim says
-/// what to buy, offering by offering, and one launch is of one capacity type.
-fn best_of_one_way(table: &PoolTable<'_>, mut priced: Vec<Found>) -> Vec<Found> {
-    priced.sort_by(|a, b| order(table, a).cmp(&order(table, b)));
+/// The best offerings of one capacity type, that of the best of all, which comes first: under policies
+/// a claim says what to buy, offering by offering, and one launch is of one capacity type.
+fn best_of_one_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
     let way = |found: &Found| table.offers[found.0 as usize].offering.capacity_type;
-    if let Some(best) = priced.first().map(way) {
-        priced.retain(|f| way(f) == best);
-    }
-    priced.truncate(TYPES_IN_A_CLAIM);
-    priced
+    let mut priced = priced.peekable();
+    let Some(best) = priced.peek().map(way) else { return Vec::new() };
+    priced.filter(|found| way(found) == best).take(TYPES_IN_A_CLAIM).collect()
 }
 
 /// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must

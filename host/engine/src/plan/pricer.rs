@@ -10,7 +10,7 @@ use whittle_model::scorer::{ScorerFailure, Verdict};
 use whittle_model::{Micros, Scorer, Timestamp, keys};
 
 use super::askers::Askers;
-use super::candidates::{self, Candidate};
+use super::candidates;
 use super::classes::Member;
 use super::mix::Mix;
 use super::tables::{PoolTable, Tables};
@@ -27,7 +27,7 @@ pub(crate) struct Price {
 }
 
 /// What one asker may buy in a pool, and at what.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     /// By offering; `None` where it is vetoed.
     pub(crate) prices: Vec<Option<Price>>,
@@ -64,6 +64,8 @@ pub(crate) struct Pricer<'p> {
     pub(crate) askers: Askers,
     /// Name and wants of the chain of each pool of the world that has one, by pool.
     chains: BTreeMap<String, (String, Arc<Wants>)>,
+    /// The candidates of each pool that was asked about, whoever asks.
+    candidates: BTreeMap<String, Table>,
     /// Pools whose chain refuses to be left out, with the reason.
     pub(crate) closed: BTreeMap<String, String>,
     /// By what the mix is counted.
@@ -103,7 +105,8 @@ impl<'p> Pricer<'p> {
                 mix_keys.push(key.clone());
             }
         }
-        let mut pricer = Self { world, scorer, now, words: Words::default(), askers, chains, closed, mix_keys };
+        let mut pricer =
+            Self { world, scorer, now, words: Words::default(), askers, chains, candidates: BTreeMap::new(), closed, mix_keys };
         pricer.open(pending)?;
         Ok(pricer)
     }
@@ -180,12 +183,16 @@ impl<'p> Pricer<'p> {
             if by_asker { askers.iter().map(|(n, need)| (*n, &need[..])).collect() } else { vec![(0, &[][..])] };
         let mut prices = PoolPrices { by_mix: wants.depends_on_mix, changed: wants.depends_on_mix, ..PoolPrices::default() };
         let offers: Vec<u32> = (0..table.offers.len()).filter_map(|n| u32::try_from(n).ok()).collect();
-        for (group, (asker, need)) in asked.into_iter().enumerate() {
+        for (asker, need) in asked {
             let verdicts = self.ask(table, pricing, (asker, need, None), &offers, mix)?;
-            let group_number = u32::try_from(group).unwrap_or(u32::MAX);
-            prices.group_of.insert(asker, group_number);
             let group = prices.take(table, verdicts);
-            prices.groups.push(group);
+            // Askers who are answered alike are one group: their pods can share what is known of a node.
+            let known = prices.groups.iter().position(|known| *known == group);
+            let number = known.unwrap_or(prices.groups.len());
+            prices.group_of.insert(asker, u32::try_from(number).unwrap_or(u32::MAX));
+            if known.is_none() {
+                prices.groups.push(group);
+            }
         }
         if prices.groups.is_empty() {
             prices.groups.push(Group { prices: list(), vetoes: BTreeMap::new() });
@@ -205,11 +212,15 @@ impl<'p> Pricer<'p> {
     ) -> Result<Vec<Verdict>, ScorerFailure> {
         let Some((chain, _)) = self.chains.get(&table.pool.name).cloned() else { return Ok(Vec::new()) };
         let (asker, need, holds) = asker;
-        let rows: Vec<Candidate<'_>> = offers.iter().map(|offer| Candidate { offer: *offer, asker: 0, need, holds }).collect();
+        if !self.candidates.contains_key(&table.pool.name) {
+            let all = candidates::all(self.world, table, &wants.candidates, &mut self.words, self.now);
+            self.candidates.insert(table.pool.name.clone(), all);
+        }
+        let all = &self.candidates[&table.pool.name];
         let mut askers = Table::of(wants.askers.len());
         askers.push(self.askers.row(asker, &wants.askers));
         let tables = whittle_model::policy::Pricing {
-            candidates: candidates::table(self.world, table, &rows, &wants.candidates, &mut self.words, self.now),
+            candidates: candidates::some(all, table, &wants.candidates, offers, (need, holds)),
             askers,
             mix: mix.table(&wants.mix, &self.mix_keys, &mut self.words),
         };

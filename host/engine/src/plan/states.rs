@@ -84,16 +84,7 @@ impl States {
         let price = |offer: usize| key.1.iter().fold(free, |worst, group| dearest(worst, of[*group as usize].prices[offer]));
         let prices: Vec<Option<Price>> = (0..all).map(price).collect();
         let mut ranked: Vec<u32> = (0..all).filter(|o| prices[*o].is_some()).map(row_number).collect();
-        let order = |number: &u32| {
-            let offer = &table.offers[*number as usize];
-            (
-                prices[*number as usize].map(|p| p.rank),
-                offer.offering.capacity_type,
-                &table.rows[offer.row as usize].instance_type.name,
-                &offer.offering.zone,
-            )
-        };
-        ranked.sort_by(|a, b| order(a).cmp(&order(b)));
+        ranked.sort_unstable_by_key(|offer| (prices[*offer as usize].map(|price| price.rank), table.places[*offer as usize]));
         let number = u32::try_from(self.purses.len()).expect("fewer purses than states");
         self.purses.push(Purse { pool, groups: key.1.clone(), prices, ranked });
         self.purse_numbers.insert(key, number);

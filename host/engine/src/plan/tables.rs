@@ -25,6 +25,9 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) rows: Vec<Row<'w>>,
     /// The offerings the template allows, those of one row side by side.
     pub(crate) offers: Vec<Offer<'w>>,
+    /// The place of each offering among them by capacity type, type and zone: what decides between equal
+    /// ranks.
+    pub(crate) places: Vec<u32>,
 }
 
 /// An instance type in a pool.
@@ -134,7 +137,7 @@ fn pool_table<'w>(
     now: Timestamp,
 ) -> PoolTable<'w> {
     let template = template_requirements(pool);
-    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new() };
+    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), places: Vec::new() };
     for instance_type in &catalog.types {
         if !type_allows(instance_type, &table.template) {
             continue;
@@ -154,7 +157,25 @@ fn pool_table<'w>(
         reserve_for_daemon(&mut table, &daemon_set.template, dimensions);
     }
     drop_full(&mut table);
+    table.places = places(&table);
     table
+}
+
+fn places(table: &PoolTable<'_>) -> Vec<u32> {
+    let name = |offer: &Offer<'_>| &table.rows[offer.row as usize].instance_type.name;
+    let mut order: Vec<usize> = (0..table.offers.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&table.offers[*a], &table.offers[*b]);
+        // Offerings of one type stand side by side: most often no name need be compared.
+        let types = || if a.row == b.row { std::cmp::Ordering::Equal } else { name(a).cmp(name(b)) };
+        let ways = a.offering.capacity_type.cmp(&b.offering.capacity_type);
+        ways.then_with(types).then_with(|| a.offering.zone.cmp(&b.offering.zone))
+    });
+    let mut places = vec![0; order.len()];
+    for (place, offer) in order.into_iter().enumerate() {
+        places[offer] = u32::try_from(place).expect("a catalogue has fewer than 2^32 offerings");
+    }
+    places
 }
 
 /// Leaves out the types that have no room for their daemons alone.

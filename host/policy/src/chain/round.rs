@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use whittle_model::policy::{
-    CandidateColumn, Column, Hook, Judging, JudgingWants, MoveColumn, PriceColumn, Pricing, PricingWants, RoundFacts, ScoreColumn,
-    Table, Words,
+    CandidateColumn, Column, Hook, Judging, JudgingWants, MoveColumn, PriceColumn, Pricing, PricingWants, RoundFacts, ScoreColumn, Table,
+    Words,
 };
 
 use super::reasons::Reasons;

@@ -124,8 +124,7 @@ fn call_line() -> Result<String, BenchError> {
     let mut sitting = judge.open(&words, &[])?;
     let mut policy = native_policy()?;
     let many = 10 * REPEATED;
-    let (call, native) =
-        alternate(|| repeated(many, || sitting.price(&words, &views)), || repeated(many, || ask(&mut policy, &columns)));
+    let (call, native) = alternate(|| repeated(many, || sitting.price(&words, &views)), || repeated(many, || ask(&mut policy, &columns)));
     Ok(format!(
         "B10/call: {} a call with one row ({}); native policy {}",
         Micros(call.median()),
