@@ -263,7 +263,7 @@ fn adversary(seed: u64) -> Native {
         };
         Ok((0..tables.candidates.rows).map(row).collect())
     };
-    let askers: &[AskerColumn] = if shape % 2 == 0 { &[] } else { &[AskerColumn::Namespace, AskerColumn::CpuMilli] };
+    let askers: &[AskerColumn] = if shape.is_multiple_of(2) { &[] } else { &[AskerColumn::Namespace, AskerColumn::CpuMilli] };
     let native = Native::new(&[CandidateColumn::Asker], askers, Box::new(price));
     if shape < 2 { native } else { native.by_mix(&[MixRowColumn::Pods], &["node-pool", "label:app"]) }
 }
