@@ -29,6 +29,12 @@ impl Agenda {
         }
     }
 
+    /// Forgets claims that are not kept.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.entries.retain(|(_, _, claim)| keep(claim));
+        self.of.retain(|claim, _| keep(claim));
+    }
+
     /// The earliest entry.
     pub(crate) fn next(&self) -> Option<(Timestamp, Timer)> {
         self.entries.first().map(|(at, why, _)| (*at, *why))

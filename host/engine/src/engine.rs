@@ -14,6 +14,7 @@ use crate::plan::{self, Plan, Yardstick};
 use crate::removal;
 use crate::report::{PlannedClaim, Report, Step};
 use crate::round::Round;
+use crate::strays;
 use crate::world::{World, WorldObjects};
 
 /// How long a removal that was vetoed rests: verdicts change with the hour, not with the second.
@@ -82,6 +83,7 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        self.world.read(event);
         match event {
             Event::Settings(settings) => self.world.settings = settings.clone(),
             Event::Catalog(catalog) => {
@@ -102,50 +104,71 @@ impl Engine {
                 self.world.drop_node(name);
                 self.supply(now);
             }
-            Event::Claim(claim) => {
-                self.ledger.unseen.remove(&claim.name);
-                self.ledger.done(&claim.name, Order::Create, &claim.name);
-                self.world.put_claim((**claim).clone());
-            }
-            Event::ClaimGone(name) => {
-                self.world.drop_claim(name);
-                self.ledger.forget(name);
-                self.agenda.set(name, None);
-                self.supply(now);
-            }
+            Event::Claim(claim) => self.claim(claim),
+            Event::ClaimGone(name) => self.claim_gone(name, now),
             Event::NodePool(pool) => {
                 self.world.pools.insert(pool.name.clone(), (**pool).clone());
                 self.world.touch_pool(&pool.name);
                 self.supply(now);
             }
-            Event::NodePoolGone(name) => {
-                self.world.pools.remove(name);
-            }
             Event::NodeClass(class) => {
                 self.world.node_classes.insert(class.name.clone(), class.clone());
                 self.supply(now);
             }
-            Event::NodeClassGone(name) => {
-                self.world.node_classes.remove(name);
-            }
-            Event::DaemonSet(set) => {
-                self.world.daemon_sets.insert(set.key.clone(), (**set).clone());
-            }
-            Event::DaemonSetGone(key) => {
-                self.world.daemon_sets.remove(key);
-            }
-            Event::Namespace(name, labels) => {
-                self.world.namespaces.insert(name.clone(), labels.clone());
-            }
-            Event::NamespaceGone(name) => {
-                self.world.namespaces.remove(name);
-            }
+            Event::NodePoolGone(_)
+            | Event::NodeClassGone(_)
+            | Event::DaemonSet(_)
+            | Event::DaemonSetGone(_)
+            | Event::Namespace(..)
+            | Event::NamespaceGone(_) => self.world.note(event),
             Event::Outcome(outcome) => self.outcome(outcome, now),
+            Event::PolicyLoaded { .. } => self.supply(now),
+            Event::SetAside { kind, name, node, .. } => self.world.set_aside(*kind, name, node.as_deref()),
+            Event::Instances(_) | Event::Interrupted { .. } if self.world.settings.observe => {}
+            Event::Instances(instances) => self.round(now, |round| strays::compare(round, instances)),
+            Event::Interrupted { provider_id, what } => self.round(now, |round| strays::interrupted(round, provider_id, *what)),
         }
     }
 
-    /// Plans if it is time, and gives out what is to be done.
+    fn claim(&mut self, claim: &whittle_model::NodeClaim) {
+        self.ledger.unseen.remove(&claim.name);
+        self.ledger.done(&claim.name, Order::Create, &claim.name);
+        self.world.put_claim(claim.clone());
+    }
+
+    fn claim_gone(&mut self, name: &str, now: Timestamp) {
+        self.world.drop_claim(name);
+        self.ledger.forget(name);
+        self.agenda.set(name, None);
+        self.supply(now);
+    }
+
+    /// Runs what follows from an event at once; its actions and steps come out at the next poll.
+    fn round(&mut self, now: Timestamp, follow: impl FnOnce(&mut Round<'_>)) {
+        let (mut actions, mut report) = (Vec::new(), Report::default());
+        follow(&mut Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report });
+        self.orders.extend(actions);
+        self.pending.steps.extend(report.steps);
+    }
+
+    /// Plans if it is time, and gives out what is to be done. Under the setting `observe` it gives out what would be
+    /// done, and remembers only that it has thought about it.
     pub fn poll(&mut self, now: Timestamp, scorer: &mut dyn Scorer) -> Vec<Action> {
+        if !self.world.settings.observe {
+            return self.act(now, scorer);
+        }
+        let mut other = self.clone();
+        let actions = other.act(now, scorer);
+        self.world.touched.clear();
+        self.world.sold_out = other.world.sold_out;
+        self.orders.clear();
+        self.pending = Report::default();
+        other.agenda.retain(|claim| self.world.claims.contains_key(claim));
+        (self.batch, self.agenda, self.reports) = (other.batch, other.agenda, other.reports);
+        actions
+    }
+
+    fn act(&mut self, now: Timestamp, scorer: &mut dyn Scorer) -> Vec<Action> {
         let mut actions = std::mem::take(&mut self.orders);
         let mut report = std::mem::take(&mut self.pending);
         report.at = now;
@@ -242,7 +265,7 @@ impl Engine {
         for name in names {
             let when = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name)).and_then(
                 |claim| {
-                    let overdue = lifecycle::overdue_at(claim).map(|at| (at, Timer::Overdue));
+                    let overdue = lifecycle::due_at(&self.world, claim).map(|at| (at, Timer::Overdue));
                     overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
                 },
             );
@@ -322,17 +345,12 @@ impl Engine {
     fn outcome(&mut self, outcome: &Outcome, now: Timestamp) {
         match outcome {
             Outcome::Launched(launched) => {
+                self.round(now, |round| lifecycle::sold_out(round, &launched.sold_out));
                 self.orders.extend(lifecycle::launched(&mut self.world, &mut self.ledger, launched, now));
                 self.pending.steps.push(lifecycle::launched_step(launched));
                 self.room(now);
             }
-            Outcome::LaunchFailed { claim, failure } => {
-                let (mut actions, mut report) = (Vec::new(), Report::default());
-                let mut round = Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report };
-                lifecycle::launch_failed(&mut round, claim, failure);
-                self.orders.extend(actions);
-                self.pending.steps.extend(report.steps);
-            }
+            Outcome::LaunchFailed { claim, failure } => self.round(now, |round| lifecycle::launch_failed(round, claim, failure)),
             Outcome::InstanceGone { claim } => {
                 self.ledger.done(claim, Order::Terminate, claim);
                 self.ledger.done(claim, Order::Launch, claim);
@@ -400,7 +418,7 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKe
             types: node.claim.requirements.get(whittle_model::keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
             runner_up: node.runner_up,
         })));
-        round.ledger.unseen.insert(name);
+        round.ledger.planned(name);
         round.world.put_claim(node.claim);
     }
     round.report.steps.extend(plan.unplaced.into_iter().map(|u| Step::Unplaced(Box::new(u))));
@@ -425,14 +443,19 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
     }
 }
 
-/// Nominates planned pods to their nodes once these have registered.
+/// Nominates planned pods to their nodes once these can take them: earlier kube-scheduler would try in vain and drop the
+/// nomination, later it would have put other pods there.
 fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
     if !round.world.settings.nominates() {
         return;
     }
     for name in names {
-        let Some(claim) = round.world.claims.get(name).filter(|c| c.status.registered.is_some() && !c.deleting) else { continue };
-        let node = claim.status.node.clone();
+        let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
+        let Some(node) = round.world.node_of(claim).filter(|node| lifecycle::usable(claim, node)) else { continue };
+        let node = node.name.clone();
+        if claim.status.registered.is_none() && !round.ledger.outstanding(name, Order::Register, &node) {
+            continue;
+        }
         let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
         let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
         let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();

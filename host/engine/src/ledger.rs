@@ -22,6 +22,7 @@ pub(crate) enum Order {
     Launch,
     Register,
     Initialize,
+    Tag,
     Nominate,
     Delete,
     Cordon,
@@ -49,6 +50,8 @@ pub(crate) struct Ledger {
     failures: BTreeMap<String, u32>,
     /// Claims that were ordered and that the watch has not shown.
     pub(crate) unseen: BTreeSet<String>,
+    /// Claims of our own for which no launch was ever ordered: no instance can exist for them.
+    fresh: BTreeSet<String>,
     /// Claims that failed and go, with the reason.
     pub(crate) condemned: BTreeMap<String, String>,
     /// Claims whose instance has ended.
@@ -65,6 +68,17 @@ impl Ledger {
         let wait = if order == Order::Launch { LAUNCH_LOST_AFTER } else { LOST_AFTER };
         self.put(key, Given { again: now.plus(wait), outstanding: true });
         true
+    }
+
+    /// A claim is wanted that did not exist before.
+    pub(crate) fn planned(&mut self, claim: String) {
+        self.fresh.insert(claim.clone());
+        self.unseen.insert(claim);
+    }
+
+    /// Whether an instance may exist for the claim although nobody said so. Asking counts as the order to launch.
+    pub(crate) fn may_be_launched(&mut self, claim: &str) -> bool {
+        !self.fresh.remove(claim)
     }
 
     /// Whether the order was given and not answered.
@@ -118,6 +132,7 @@ impl Ledger {
         }
         self.failures.remove(claim);
         self.unseen.remove(claim);
+        self.fresh.remove(claim);
         self.condemned.remove(claim);
         self.ended.remove(claim);
     }

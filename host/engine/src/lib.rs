@@ -21,6 +21,8 @@ mod removal;
 pub mod report;
 mod round;
 pub mod scheduler;
+mod set_aside;
+mod strays;
 mod world;
 
 pub use audit::{Objection, audit};

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Timestamp, keys,
+    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, Node, NodeClaim, OfferingKey, Taint, Timestamp, keys,
 };
 
 use crate::ledger::{Ledger, Order};
@@ -68,7 +68,8 @@ fn launch(round: &mut Round<'_>, claim: &NodeClaim) {
         return;
     }
     if round.admit(&claim.name, Order::Launch, &claim.name) {
-        round.act(Action::Launch { claim: claim.name.clone() });
+        let adopt = round.ledger.may_be_launched(&claim.name);
+        round.act(Action::Launch { claim: claim.name.clone(), adopt });
         round.step(&claim.name, ClaimStep::Launching);
     }
 }
@@ -87,10 +88,23 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
             status.registered = Some(now);
             status.node.clone_from(&node.name);
         });
-        round.step(&claim.name, ClaimStep::Registered(node.name));
-    } else if round.admit(&claim.name, Order::Register, &node.name) {
+        round.step(&claim.name, ClaimStep::Registered(node.name.clone()));
+        tag(round, &claim.name);
+        if let Some(claim) = round.world.claims.get(&claim.name).cloned() {
+            initialize(round, &claim);
+        }
+        return;
+    }
+    let usable = claim.startup_taints.is_empty() && usable(claim, &node);
+    if !usable && registers_at(&node) > round.now {
+        return;
+    }
+    if round.admit(&claim.name, Order::Register, &node.name) {
         let mut labels = claim.labels.clone();
         labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
+        if usable {
+            labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
+        }
         let mut taints: Vec<_> = node.taints.iter().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
         for taint in claim.taints.iter().chain(&claim.startup_taints) {
             if !taints.iter().any(|t| t.key == taint.key && t.effect == taint.effect) {
@@ -98,6 +112,29 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
             }
         }
         round.act(Action::RegisterNode { node: node.name, claim: claim.name.clone(), labels, taints });
+    }
+}
+
+/// When a node that joined is registered at the latest. A kubelet that is nearly ready gets a moment, so that one
+/// write both registers and initializes its node. Nothing can run there meanwhile: a node that is not ready takes no
+/// pods. API servers give times in whole seconds, so the moment is two to three of them.
+fn registers_at(node: &Node) -> Timestamp {
+    node.created.plus(Duration::seconds(3))
+}
+
+/// When the claim must be looked at next although nothing happens to it, and whether something is overdue then.
+pub(crate) fn due_at(world: &World, claim: &NodeClaim) -> Option<Timestamp> {
+    let joined = claim.status.launched.is_some() && claim.status.registered.is_none();
+    let node = world.node_of(claim).filter(|node| joined && !node.labels.contains_key(keys::REGISTERED));
+    node.map(registers_at).into_iter().chain(overdue_at(claim)).min()
+}
+
+/// Names of claim and node are tags of the instance once both exist.
+pub(crate) fn tag(round: &mut Round<'_>, claim: &str) {
+    if round.admit(claim, Order::Tag, claim) {
+        round.act(Action::TagInstance { claim: claim.to_owned() });
+        // Nothing answers; a tag that was lost is seen as missing when instances are listed.
+        round.ledger.done(claim, Order::Tag, claim);
     }
 }
 
@@ -109,15 +146,20 @@ fn initialize(round: &mut Round<'_>, claim: &NodeClaim) {
         update(round, &claim.name, |status| status.initialized = Some(now));
         return round.step(&claim.name, ClaimStep::Initialized(node.name));
     }
-    let starting = node.taints.iter().any(|t| keys::ephemeral_taint(&t.key) || claim.startup_taints.contains(t));
-    let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
-    if node.ready && !starting && !missing {
+    if usable(claim, &node) {
         if round.admit(&claim.name, Order::Initialize, &node.name) {
             round.act(Action::InitializeNode { node: node.name });
         }
     } else if overdue(claim, round.now) {
         condemn(round, &claim.name, "InitializationTimeout");
     }
+}
+
+/// Whether pods can run on a node: it is ready, what its start waits for is done, and its devices are there.
+pub(crate) fn usable(claim: &NodeClaim, node: &Node) -> bool {
+    let starting = |t: &Taint| (keys::ephemeral_taint(&t.key) && t.key != keys::UNREGISTERED_TAINT) || claim.startup_taints.contains(t);
+    let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
+    node.ready && !missing && !node.taints.iter().any(starting)
 }
 
 /// Whether a resource comes from a device plugin, which may register after the node is ready.
@@ -179,6 +221,7 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.zone.clone_from(&launched.zone);
     status.capacity_type = Some(launched.capacity_type);
     status.price = launched.price;
+    status.image.clone_from(&launched.image);
     status.capacity = launched.capacity.clone();
     status.allocatable = launched.allocatable.clone();
     status.launch_error = None;
@@ -213,6 +256,16 @@ pub(crate) fn launched_step(launched: &Launched) -> Step {
     Step::Claim { claim: launched.claim.clone(), what: ClaimStep::Launched { offering, price: launched.price } }
 }
 
+/// Remembers what answered that it is sold out.
+pub(crate) fn sold_out(round: &mut Round<'_>, offerings: &[OfferingKey]) {
+    let until = round.now.plus(SOLD_OUT_FOR);
+    for offering in offerings {
+        round.world.sold_out.insert(offering.clone(), until);
+        round.world.sold_out_log.insert(offering.clone(), round.now);
+        round.report.steps.push(Step::SoldOut { offering: offering.clone(), until });
+    }
+}
+
 /// Nothing could be bought for a claim. Sold-out offerings are remembered and the claim goes; its
 /// pods are planned for again. Anything else is tried again until the launch is overdue.
 pub(crate) fn launch_failed(round: &mut Round<'_>, claim: &str, failure: &LaunchFailure) {
@@ -221,12 +274,7 @@ pub(crate) fn launch_failed(round: &mut Round<'_>, claim: &str, failure: &Launch
     }
     let message = match failure {
         LaunchFailure::InsufficientCapacity(offerings) => {
-            let until = round.now.plus(SOLD_OUT_FOR);
-            for offering in offerings {
-                round.world.sold_out.insert(offering.clone(), until);
-                round.world.sold_out_log.insert(offering.clone(), round.now);
-                round.report.steps.push(Step::SoldOut { offering: offering.clone(), until });
-            }
+            sold_out(round, offerings);
             condemn(round, claim, "InsufficientCapacity");
             format!("sold out: {}", offerings.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
         }

@@ -48,7 +48,7 @@ fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
             round.act(Action::Evict { pod: pod.clone() });
         }
     }
-    pods.is_empty()
+    pods.is_empty() && !round.world.pinned(&node)
 }
 
 fn release(round: &mut Round<'_>, claim: &NodeClaim) {
@@ -106,7 +106,7 @@ pub(crate) fn empty_nodes(round: &mut Round<'_>, names: &BTreeSet<String>, score
 
 /// When an empty node of ours may go; `None` when it is not empty, or must stay.
 pub(crate) fn empty_until(world: &World, claim: &NodeClaim) -> Option<Timestamp> {
-    let initialized = claim.status.initialized.filter(|_| !claim.deleting)?;
+    let initialized = claim.status.initialized.filter(|_| !claim.deleting && !world.stays(claim))?;
     let after = world.pools.get(&claim.node_pool)?.disruption.consolidate_after?;
     let node = world.node_of(claim)?;
     let in_use = world.usage.get(&node.name).is_some_and(|u| u.workload > 0);

@@ -21,8 +21,15 @@ impl Round<'_> {
         self.ledger.admit(claim, order, object, self.now)
     }
 
-    /// Orders something.
+    /// Orders something. What is known of a claim is written once for steps that follow each other.
     pub(crate) fn act(&mut self, action: Action) {
+        if let Action::UpdateClaim { claim, .. } = &action {
+            let recent = self.actions.len().saturating_sub(2);
+            let same = |earlier: &Action| matches!(earlier, Action::UpdateClaim { claim: other, .. } if other == claim);
+            if let Some(at) = self.actions[recent..].iter().position(same) {
+                self.actions.remove(recent + at);
+            }
+        }
         self.actions.push(action);
     }
 

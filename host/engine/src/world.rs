@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use whittle_model::{
-    Affinity, AntiAffinityTerm, Catalog, DaemonSet, Labels, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Owner, Pod, PodKey,
+    Affinity, AntiAffinityTerm, Catalog, DaemonSet, Event, Labels, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Owner, Pod, PodKey,
     PodPhase, Resources, Settings, Timestamp, Toleration,
 };
 
 use crate::assigned::Assigned;
 use crate::intern::Interner;
+use crate::set_aside::SetAside;
 
 /// Everything of a pod that decides where it may go; pods of a workload share one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +106,8 @@ pub struct World {
     pub(crate) leaving: BTreeSet<String>,
     /// Claims that something happened to since the last round.
     pub(crate) touched: BTreeSet<String>,
+    /// Objects that could not be read.
+    pub(crate) aside: SetAside,
 }
 
 /// The objects of a [`World`], for a checkpoint.
@@ -123,6 +126,7 @@ pub(crate) struct WorldObjects {
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
     assigned: Vec<(PodKey, String)>,
+    aside: SetAside,
 }
 
 impl World {
@@ -390,6 +394,23 @@ impl World {
         self.assigned.clear_claim(name);
     }
 
+    /// Takes in objects that nothing waits for.
+    pub(crate) fn note(&mut self, event: &Event) {
+        if let Event::DaemonSet(set) = event {
+            self.daemon_sets.insert(set.key.clone(), (**set).clone());
+        } else if let Event::DaemonSetGone(key) = event {
+            self.daemon_sets.remove(key);
+        } else if let Event::Namespace(name, labels) = event {
+            self.namespaces.insert(name.clone(), labels.clone());
+        } else if let Event::NamespaceGone(name) = event {
+            self.namespaces.remove(name);
+        } else if let Event::NodePoolGone(name) = event {
+            self.pools.remove(name);
+        } else if let Event::NodeClassGone(name) = event {
+            self.node_classes.remove(name);
+        }
+    }
+
     /// The claim of a node, if it has one.
     pub(crate) fn claim_of(&self, node: &Node) -> Option<&NodeClaim> {
         self.claims.get(self.claim_by_provider.get(&node.provider_id)?)
@@ -415,6 +436,7 @@ impl World {
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            aside: self.aside.clone(),
         }
     }
 
@@ -436,6 +458,7 @@ impl World {
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
+        world.aside = objects.aside;
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
         }

@@ -57,7 +57,7 @@ fn a_node_lives_from_launch_to_removal() {
 
     door.join();
     let actions = door.pass(seconds(1));
-    for (name, times) in [("register", 1), ("initialize", 1), ("nominate", 3), ("create", 0), ("launch", 0)] {
+    for (name, times) in [("register", 1), ("initialize", 0), ("update", 1), ("tag", 1), ("nominate", 3), ("create", 0), ("launch", 0)] {
         assert_eq!(count(&actions, name), times, "{name}: {:?}", names(&actions));
     }
     let node = door.nodes.values().next().unwrap();
@@ -222,7 +222,8 @@ fn other_failures_back_off_until_the_launch_times_out() {
     let claim = only_claim(&door).name;
     assert_eq!(only_claim(&door).status.launch_error.unwrap().0, "Throttled");
     door.pass(Duration::minutes(4));
-    let tries: Vec<i64> = door.actions.iter().filter(|(_, a)| *a == Action::Launch { claim: claim.clone() }).map(|(at, _)| at.0).collect();
+    let tries: Vec<i64> =
+        door.actions.iter().filter(|(_, a)| matches!(a, Action::Launch { claim: c, .. } if *c == claim)).map(|(at, _)| at.0).collect();
     let gaps: Vec<i64> = tries.windows(2).map(|w| (w[1] - w[0]) / 1000).collect();
     assert_eq!(gaps[..6], [1, 2, 4, 8, 16, 32]);
     assert_eq!(reasons(&door.pass(Duration::minutes(1))), ["LaunchTimeout"]);

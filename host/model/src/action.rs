@@ -13,6 +13,9 @@ pub enum Action {
     Launch {
         /// The claim's name.
         claim: String,
+        /// Whether an instance may have been bought for it already, on an order whose answer was lost: instances
+        /// that carry its launch group are looked for first.
+        adopt: bool,
     },
     /// Write what became of a claim.
     UpdateClaim {
@@ -70,6 +73,16 @@ pub enum Action {
     Terminate {
         /// The claim's name.
         claim: String,
+    },
+    /// Tag the instance of a registered claim with the names of claim and node.
+    TagInstance {
+        /// The claim's name.
+        claim: String,
+    },
+    /// End an instance that no claim stands for.
+    TerminateStray {
+        /// `aws:///<zone>/<instance id>`.
+        provider_id: String,
     },
     /// Let go of a node object whose instance has ended (drop its finalizer).
     ReleaseNode {

@@ -29,6 +29,8 @@ pub struct NodeClaim {
     pub expire_after: Option<Duration>,
     /// How long a drain may take; `None` is for ever.
     pub termination_grace_period: Option<Duration>,
+    /// Unique for all time; empty until the API server gave it.
+    pub uid: String,
     /// When it was made.
     pub created: Timestamp,
     /// Whether it is being deleted.
@@ -48,6 +50,8 @@ pub struct ClaimStatus {
     pub initialized: Option<Timestamp>,
     /// `aws:///<zone>/<instance id>`; empty before launch.
     pub provider_id: String,
+    /// The machine image; empty before launch.
+    pub image: String,
     /// The node's name; empty before registration.
     pub node: String,
     /// Instance type bought; empty before launch.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CapacityType, Catalog, DaemonSet, Labels, Micros, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Pod, PodKey, Resources, Settings,
+    Timestamp,
 };
 
 /// Something that happened, in the order the doors saw it.
@@ -49,6 +50,89 @@ pub enum Event {
     NamespaceGone(String),
     /// What an action came to.
     Outcome(Box<Outcome>),
+    /// All instances that carry the cluster's tag, as of one reading of the whole list.
+    Instances(Vec<Instance>),
+    /// AWS says that an instance will not stay.
+    Interrupted {
+        /// `aws:///<zone>/<instance id>`; the zone may be empty where the message does not name it.
+        provider_id: String,
+        /// What AWS says.
+        what: Interruption,
+    },
+    /// A policy's module was loaded, or another took its place: pods that wait are planned for again.
+    PolicyLoaded {
+        /// Name of the ScoringPolicy.
+        name: String,
+        /// `sha256:` and the hash of the module.
+        digest: String,
+    },
+    /// An object could not be read. Set aside never means absent: a pod keeps its node and its room, the nodes of
+    /// a claim or pool stay, and nothing is collected as garbage while something of its kind cannot be read.
+    SetAside {
+        /// What it is.
+        kind: ObjectKind,
+        /// Its name; namespace and name, with a slash between, where the kind lives in namespaces.
+        name: String,
+        /// Of a pod or claim: its node, if that could be read.
+        node: Option<String>,
+        /// Why, with the field.
+        why: String,
+    },
+}
+
+/// Kinds of objects that a plan reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum ObjectKind {
+    /// Pod.
+    Pod,
+    /// Node.
+    Node,
+    /// NodeClaim.
+    NodeClaim,
+    /// NodePool.
+    NodePool,
+    /// EC2NodeClass.
+    NodeClass,
+    /// DaemonSet.
+    DaemonSet,
+}
+
+/// An instance that carries the cluster's tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instance {
+    /// `aws:///<zone>/<instance id>`.
+    pub provider_id: String,
+    /// When it was launched.
+    pub launched: Timestamp,
+    /// The launch group it was bought for, by its tag; `None` when it has none.
+    pub group: Option<String>,
+    /// The claim it is tagged with, which happens once its node is registered.
+    pub claim: Option<String>,
+    /// False once it is shutting down.
+    pub running: bool,
+}
+
+/// What AWS says of an instance that will not stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Interruption {
+    /// Spot capacity is taken back in two minutes.
+    SpotInterrupted,
+    /// Spot capacity is more likely than before to be taken back.
+    RebalanceRecommendation,
+    /// It stops or has stopped.
+    InstanceStopped,
+    /// It ends or has ended.
+    InstanceTerminated,
+    /// Maintenance or retirement is scheduled.
+    ScheduledChange,
+    /// Its capacity reservation is taken back.
+    CapacityReservationInterrupted,
+    /// Its own status check has failed for two minutes.
+    InstanceStatus,
+    /// The status check of its host has failed for two minutes.
+    SystemStatus,
+    /// A scheduled event stands in its status.
+    EventStatus,
 }
 
 /// What an action came to.
@@ -89,6 +173,10 @@ pub struct Launched {
     pub capacity: Resources,
     /// What pods can use of it.
     pub allocatable: Resources,
+    /// The machine image it booted from; empty when unknown.
+    pub image: String,
+    /// Offerings that answered that they are sold out before this one was bought.
+    pub sold_out: Vec<OfferingKey>,
 }
 
 /// Why no instance was bought.

@@ -38,6 +38,8 @@ pub const POLICY: &str = "whittle.sh/policy";
 /// Annotation of a NodeClaim that was chosen under policies: the offerings to buy from, best first,
 /// as a JSON list of `["type", "zone", rank in micro-dollars]`.
 pub const OFFERS: &str = "whittle.sh/offers";
+/// Annotation of a NodeClaim: what an hour of its instance cost when it was bought, in micro-dollars.
+pub const PRICE: &str = "whittle.sh/price-micros";
 /// Taint of a node that is being drained.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint that a node carries from its boot until it is registered.

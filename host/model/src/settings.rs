@@ -55,6 +55,9 @@ pub struct Settings {
     /// Whether each plan under policies also says what it would cost without them. It is planned
     /// twice for that.
     pub compare_policies: bool,
+    /// Whether actions are only said and never carried out: each poll then thinks on a copy of the world, so that
+    /// nothing counts as ordered.
+    pub observe: bool,
     /// Budget of the improvement phase, in steps; a step is about a hundred comparisons.
     pub improvement_steps: u64,
 }
@@ -77,6 +80,7 @@ impl Default for Settings {
             kubernetes_minor: 36,
             cluster: Cluster::default(),
             compare_policies: false,
+            observe: false,
             improvement_steps: 1_000_000,
         }
     }

@@ -29,7 +29,7 @@ pub(crate) struct Gone {
 
 /// Everything reported so far.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub struct History {
     pub(crate) made: BTreeMap<String, Made>,
     pub(crate) meant: BTreeMap<PodKey, (Timestamp, String)>,
     /// Claims whose launch has been told.
@@ -76,7 +76,7 @@ impl PolicyTotals {
 impl History {
     /// Takes a report in and returns what it says for the timeline. `node_of` names the node of a
     /// claim, `workload_of` the workload of a pod.
-    pub(crate) fn take(
+    pub fn take(
         &mut self,
         report: Report,
         node_of: &dyn Fn(&str) -> String,

@@ -14,13 +14,18 @@ mod history;
 mod names;
 mod random;
 mod reality;
+mod recorder;
 mod scenario;
 mod simulation;
 mod story;
 mod summary;
 mod timeline;
 mod weather;
+mod why_not;
 
+pub use explain::{Bought, PodSight, Sight};
+pub use history::History;
+pub use recorder::Recorder;
 pub use scenario::{Given, Manifests, ObjectKind, ObjectName, Scenario, ScenarioObject, Workload, WorkloadKind};
 pub use simulation::{Ending, Expectation, RunError, Simulation};
 pub use story::{Condition, Line, Story, StoryError, Target, Verb};
@@ -29,3 +34,4 @@ pub use timeline::{Observer, Sale, TimelineEvent};
 pub use weather::Weather;
 /// What EC2 sells, for whoever sets up a world.
 pub use whittle_catalog as catalog;
+pub use why_not::why_not;

@@ -10,6 +10,7 @@ use whittle_model::{Duration, Event, ListPrice, Scorer, Settings, Timestamp};
 
 use crate::history::History;
 use crate::reality::{Happening, Reality};
+use crate::recorder::Recorder;
 use crate::scenario::{Given, Scenario};
 use crate::story::Condition;
 use crate::timeline::{Observer, TimelineEvent};
@@ -83,6 +84,7 @@ pub struct Simulation {
     /// Whether the controller is down.
     down: bool,
     wake: Option<Timestamp>,
+    recorder: Option<Box<dyn Recorder>>,
     /// Lines of the timeline, for expectations.
     lines: Vec<String>,
 }
@@ -104,6 +106,7 @@ impl Simulation {
             settings,
             down: false,
             wake: None,
+            recorder: None,
             lines: Vec::new(),
         };
         simulation.start();
@@ -117,6 +120,14 @@ impl Simulation {
         self
     }
 
+    /// The same, with everything that the engine is told and answers from here on written down.
+    #[must_use]
+    pub fn with_recorder(mut self, mut recorder: Box<dyn Recorder>) -> Self {
+        recorder.begins(self.reality.now, &self.engine);
+        self.recorder = Some(recorder);
+        self
+    }
+
     /// Time of the story.
     #[must_use]
     pub const fn now(&self) -> Timestamp {
@@ -127,6 +138,12 @@ impl Simulation {
     #[must_use]
     pub const fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What the engine reported.
+    #[must_use]
+    pub const fn history(&self) -> &History {
+        &self.history
     }
 
     /// Goes on to the next thing that happens, not beyond `limit`; false when nothing does until
@@ -160,7 +177,7 @@ impl Simulation {
             Happening::Tell { event, life } => {
                 let heard = !self.down && life == self.reality.life();
                 if heard {
-                    self.engine.handle(&event, self.reality.now);
+                    self.tell(&event);
                 }
                 return heard;
             }
@@ -205,17 +222,35 @@ impl Simulation {
     fn start(&mut self) {
         self.reality.hang_up();
         let now = self.reality.now;
-        self.engine.handle(&Event::Settings(self.settings.clone()), now);
-        for event in self.reality.lists() {
-            self.engine.handle(&event, now);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.begins(now, &self.engine);
         }
-        self.engine.handle(&Event::Synced, now);
+        self.tell(&Event::Settings(self.settings.clone()));
+        for event in self.reality.lists() {
+            self.tell(&event);
+        }
+        self.tell(&Event::Synced);
         self.wake = Some(now);
+    }
+
+    fn tell(&mut self, event: &Event) {
+        let now = self.reality.now;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.told(now, event);
+        }
+        self.engine.handle(event, now);
     }
 
     fn poll(&mut self, observer: &mut dyn Observer) {
         let now = self.reality.now;
-        for action in self.engine.poll(now, self.scorer.as_mut()) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.polls(now);
+        }
+        let actions = self.engine.poll(now, self.scorer.as_mut());
+        if let Some(recorder) = &mut self.recorder {
+            recorder.polled(now, &actions, &self.engine);
+        }
+        for action in actions {
             self.reality.order(action);
         }
         let reports = self.engine.take_reports();

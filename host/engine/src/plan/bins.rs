@@ -56,7 +56,7 @@ impl<'w> Bins<'w> {
         let mut all: Vec<Bin<'w>> = Vec::new();
         for node in world.nodes.values() {
             let claim = world.claim_of(node);
-            if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) {
+            if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) && !world.pinned(&node.name) {
                 all.push(node_bin(world, node, claim, dimensions, terms));
             }
         }

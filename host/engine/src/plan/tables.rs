@@ -107,6 +107,9 @@ fn open_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog, St
     if let Some(why) = &pool.not_ready {
         return Err(why.clone());
     }
+    if world.frozen(&pool.name) {
+        return Err("its latest change could not be read".to_owned());
+    }
     let name = &pool.template.node_class;
     match world.node_classes.get(name) {
         None => return Err(format!("its EC2NodeClass {name} does not exist")),

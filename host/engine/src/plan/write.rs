@@ -62,6 +62,7 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
         startup_taints: pool.template.startup_taints.clone(),
         requirements: finished.requirements.clone(),
         requests: finished.requests.clone(),
+        uid: String::new(),
         expire_after: pool.template.expire_after,
         termination_grace_period: pool.template.termination_grace_period,
         created: now,

@@ -170,7 +170,7 @@ impl Door {
     fn carry_out(&mut self, action: &Action) {
         match action {
             Action::CreateClaim(claim) => self.put_claim((**claim).clone()),
-            Action::Launch { claim } => self.launch(claim),
+            Action::Launch { claim, .. } => self.launch(claim),
             Action::UpdateClaim { claim, labels, status } => {
                 let Some(mut known) = self.claims.get(claim).cloned() else { return };
                 known.labels.clone_from(labels);
@@ -203,6 +203,7 @@ impl Door {
             }
             Action::Evict { pod } => self.remove_pod(pod),
             Action::Terminate { claim } => self.tell(&outcome(Outcome::InstanceGone { claim: claim.clone() })),
+            Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
             Action::ReleaseNode { node } => {
                 self.nodes.remove(node);
                 self.tell(&Event::NodeGone(node.clone()));
@@ -263,6 +264,8 @@ impl Door {
             price: self.catalog.offering(key).expect("what is open is in the catalogue").price,
             capacity: kind.capacity.clone(),
             allocatable: kind.allocatable.clone(),
+            image: String::new(),
+            sold_out: Vec::new(),
         }))
     }
 }
@@ -288,6 +291,8 @@ pub fn names(actions: &[Action]) -> Vec<&'static str> {
             Action::Terminate { .. } => "terminate",
             Action::ReleaseNode { .. } => "release node",
             Action::ReleaseClaim { .. } => "release claim",
+            Action::TagInstance { .. } => "tag",
+            Action::TerminateStray { .. } => "terminate stray",
         })
         .collect()
 }

@@ -306,5 +306,7 @@ fn launched(instance: &Instance) -> Launched {
         price: instance.price,
         capacity: instance.capacity.clone(),
         allocatable: instance.allocatable.clone(),
+        image: String::new(),
+        sold_out: Vec::new(),
     }
 }

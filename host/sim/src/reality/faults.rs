@@ -90,6 +90,10 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::Catalog(_)
         | Event::Price(..)
         | Event::Settings(_)
+        | Event::PolicyLoaded { .. }
+        | Event::Instances(_)
+        | Event::Interrupted { .. }
+        | Event::SetAside { .. }
         | Event::Synced => ("settings", String::new()),
     }
 }
@@ -99,9 +103,12 @@ fn aim(action: &Action) -> (String, bool) {
     match action {
         Action::CreateClaim(claim) => (claim.name.clone(), true),
         Action::UpdateClaim { claim, .. } => (claim.clone(), false),
-        Action::Launch { claim } | Action::DeleteClaim { claim, .. } | Action::Terminate { claim } | Action::ReleaseClaim { claim } => {
-            (claim.clone(), true)
-        }
+        Action::TerminateStray { provider_id } => (provider_id.clone(), true),
+        Action::Launch { claim, .. }
+        | Action::DeleteClaim { claim, .. }
+        | Action::Terminate { claim }
+        | Action::TagInstance { claim }
+        | Action::ReleaseClaim { claim } => (claim.clone(), true),
         Action::RegisterNode { node, .. }
         | Action::InitializeNode { node }
         | Action::CordonNode { node }

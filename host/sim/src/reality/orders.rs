@@ -9,7 +9,7 @@ impl Reality {
     pub(super) fn carry(&mut self, action: &Action) {
         match action {
             Action::CreateClaim(claim) => self.create_claim(claim),
-            Action::Launch { claim } => self.launch(claim),
+            Action::Launch { claim, .. } => self.launch(claim),
             Action::UpdateClaim { claim, labels, status } => self.change_claim(claim, |c| {
                 c.labels.clone_from(labels);
                 c.status = (**status).clone();
@@ -30,6 +30,7 @@ impl Reality {
             }),
             Action::Evict { pod } => self.delete_pod(pod),
             Action::Terminate { claim } => self.terminate(claim),
+            Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
             Action::ReleaseNode { node } => self.drop_node(node),
             Action::ReleaseClaim { claim } => self.drop_claim(claim),
         }
