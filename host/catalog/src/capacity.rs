@@ -11,10 +11,11 @@ const GB: i64 = 1_000_000_000;
 const ARM_FIRMWARE_MIB: i64 = 64;
 
 /// Pods that get an address of their own from the interfaces of the default card: one address of
-/// each interface is its own, and two pods use the host's network (the VPC CNI's formula).
+/// each interface is its own, and two pods use the host's network (the VPC CNI's formula). Interfaces
+/// that are `taken` by something else have none for pods.
 #[must_use]
-pub fn eni_limited_pods(facts: &InstanceFacts, reserved_enis: u32) -> i64 {
-    let usable = facts.default_card_enis.saturating_sub(reserved_enis);
+pub fn eni_limited_pods(facts: &InstanceFacts, taken_enis: u32) -> i64 {
+    let usable = facts.default_card_enis.saturating_sub(taken_enis);
     if usable == 0 { 0 } else { i64::from(usable) * (i64::from(facts.ipv4_per_eni) - 1) + 2 }
 }
 
@@ -28,7 +29,7 @@ pub fn capacity(facts: &InstanceFacts, options: &CatalogOptions) -> Resources {
         (PODS, pods(facts, options)),
         ("aws.amazon.com/neuron", i64::from(facts.neuron_devices)),
         ("aws.amazon.com/neuroncore", i64::from(facts.neuron_cores)),
-        ("vpc.amazonaws.com/efa", i64::from(facts.efa_interfaces)),
+        ("vpc.amazonaws.com/efa", options.efa_interfaces(facts)),
         ("vpc.amazonaws.com/pod-eni", if facts.trunking { i64::from(facts.branch_enis.unwrap_or(0)) } else { 0 }),
     ]);
     let gpu = match facts.gpu_manufacturer.to_lowercase().as_str() {
@@ -60,7 +61,10 @@ fn storage(facts: &InstanceFacts, options: &CatalogOptions) -> i64 {
 }
 
 fn pods(facts: &InstanceFacts, options: &CatalogOptions) -> i64 {
-    let most = options.kubelet.max_pods.map_or_else(|| eni_limited_pods(facts, options.reserved_enis), i64::from);
+    let most = options
+        .kubelet
+        .max_pods
+        .map_or_else(|| eni_limited_pods(facts, options.reserved_enis.saturating_add(options.efa_only_on_default_card())), i64::from);
     match options.kubelet.pods_per_core {
         Some(per_core) if per_core > 0 && options.family.knows_pods_per_core() => most.min(i64::from(per_core) * i64::from(facts.vcpus)),
         Some(_) | None => most,

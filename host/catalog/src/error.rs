@@ -30,6 +30,16 @@ pub enum CatalogError {
         /// The regions listed.
         listed: Vec<String>,
     },
+    /// What a NodeClass says cannot be read.
+    #[error("cannot read {field} {value:?}: {why}")]
+    NodeClass {
+        /// The field.
+        field: &'static str,
+        /// What was given.
+        value: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
     /// A kubelet setting cannot be read.
     #[error("cannot read kubelet.{field}.{key} {value:?}: {why}")]
     Kubelet {

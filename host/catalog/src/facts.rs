@@ -1,4 +1,4 @@
-//! What EC2 says of each instance type, as read from a table.
+//! What EC2 says of each instance type, as read from a table or as told by a door.
 
 use crate::{CatalogError, facts_columns};
 
@@ -137,6 +137,8 @@ pub struct InstanceFacts {
     pub placement_strategies: PlacementStrategies,
     /// EBS volumes that may be attached.
     pub max_ebs_attachments: Option<u32>,
+    /// Whether it can hold Nitro enclaves; `None` where nobody said.
+    pub nitro_enclaves: Option<bool>,
 }
 
 impl InstanceFacts {
@@ -150,6 +152,17 @@ impl InstanceFacts {
     #[must_use]
     pub fn size(&self) -> &str {
         self.name.split_once('.').map_or("", |(_, size)| size)
+    }
+
+    /// Interfaces of one network card, by its index; `None` when there is no such card. Of every type that EC2 has,
+    /// the cards behind the first share evenly what the first leaves.
+    #[must_use]
+    pub fn enis_of_card(&self, card: u32) -> Option<u32> {
+        match card {
+            _ if card >= self.network_cards => None,
+            0 => Some(self.default_card_enis),
+            _ => Some(self.enis.saturating_sub(self.default_card_enis) / (self.network_cards - 1)),
+        }
     }
 }
 
@@ -173,9 +186,11 @@ impl Facts {
         facts_columns::parse(text)
     }
 
-    /// From types in any order.
-    pub(crate) fn of(mut types: Vec<InstanceFacts>) -> Self {
+    /// From types in any order. Of several with one name the first counts.
+    #[must_use]
+    pub fn of(mut types: Vec<InstanceFacts>) -> Self {
         types.sort_by(|a, b| a.name.cmp(&b.name));
+        types.dedup_by(|later, first| later.name == first.name);
         Self(types)
     }
 

@@ -102,6 +102,7 @@ fn instance(row: &Row) -> Result<InstanceFacts, CatalogError> {
         nested_virtualization: row.flag(35)?,
         placement_strategies: placement_strategies(row, 36)?,
         max_ebs_attachments: row.maybe(37)?,
+        nitro_enclaves: None,
     })
 }
 

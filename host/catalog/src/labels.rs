@@ -50,6 +50,7 @@ pub fn labels(facts: &InstanceFacts, region: &str) -> Labels {
         (aws!("instance-memory"), Some(facts.memory_mib.to_string())),
         (aws!("instance-network-bandwidth"), number(facts.network_mbps)),
         (aws!("instance-size"), Some(facts.size().to_owned())),
+        (aws!("nitro-sandbox"), facts.nitro_enclaves.map(truth)),
         (keys::ARCH, facts.arch.label().map(str::to_owned)),
         (keys::OS, Some("linux".to_owned())),
         (keys::INSTANCE_TYPE, Some(facts.name.clone())),

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use whittle_model::{Labels, Requirements};
+
+use crate::InstanceFacts;
+
 /// The machine image family, as far as capacity and overhead depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AmiFamily {
@@ -68,6 +72,58 @@ pub struct Kubelet {
     pub eviction_hard: BTreeMap<String, String>,
 }
 
+/// A machine image of the NodeClass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// `ami-…`.
+    pub id: String,
+    /// What the labels of the types that it boots on are like.
+    pub requirements: Requirements,
+}
+
+impl Image {
+    /// The image that nodes of a type with these labels boot from: the first that boots there.
+    #[must_use]
+    pub fn for_labels<'i>(images: &'i [Self], labels: &Labels) -> Option<&'i Self> {
+        images.iter().find(|image| image.requirements.met_by(labels))
+    }
+}
+
+/// A network interface as the NodeClass configures it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nic {
+    /// Network card, from 0.
+    pub card: u32,
+    /// Device on the card, from 0.
+    pub device: u32,
+    /// Whether it carries EFA traffic alone, and so no address for pods.
+    pub efa_only: bool,
+}
+
+/// How instances of a placement group stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Placement {
+    /// Close together.
+    Cluster,
+    /// In partitions that share no hardware.
+    Partition,
+    /// Each on hardware of its own.
+    Spread,
+}
+
+impl Placement {
+    /// The strategy of this name of the EC2 API.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "cluster" => Some(Self::Cluster),
+            "partition" => Some(Self::Partition),
+            "spread" => Some(Self::Spread),
+            _ => None,
+        }
+    }
+}
+
 /// What one NodeClass in one region makes of instance types. The default is AL2023 in us-east-1 as
 /// an EC2NodeClass without kubelet settings has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +134,7 @@ pub struct CatalogOptions {
     pub region: String,
     /// The zones it has subnets in; `None` for all zones of the region.
     pub zones: Option<Vec<String>>,
-    /// Zone ids by zone, as the account has them; zones left out get the assumed id.
+    /// Zone ids by zone, as the account has them; zones of the compiled-in table that are left out get the assumed id.
     pub zone_ids: BTreeMap<String, String>,
     /// Image family.
     pub family: AmiFamily,
@@ -92,6 +148,35 @@ pub struct CatalogOptions {
     pub vm_memory_overhead_ppm: u32,
     /// Network interfaces kept from pods (setting `RESERVED_ENIS`).
     pub reserved_enis: u32,
+    /// Its machine images, the preferred ones first; types on which none boots are left out. `None` where every type is
+    /// taken to have one.
+    pub images: Option<Vec<Image>>,
+    /// The memory that nodes were seen to have, in bytes, by image and type: it counts instead of the computed one.
+    pub memory_seen: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Network interfaces as configured; `None` for what each type has by itself.
+    pub network_interfaces: Option<Vec<Nic>>,
+    /// Whether guests must be able to run virtual machines.
+    pub nested_virtualization: bool,
+    /// Whether time-outs of tracked connections are set.
+    pub connection_tracking: bool,
+    /// The strategy of its placement group, if it has one.
+    pub placement: Option<Placement>,
+}
+
+impl CatalogOptions {
+    /// Interfaces of the default card that carry no addresses for pods because they are configured for EFA alone.
+    pub(crate) fn efa_only_on_default_card(&self) -> u32 {
+        let nics = self.network_interfaces.iter().flatten();
+        u32::try_from(nics.filter(|nic| nic.efa_only && nic.card == 0).count()).unwrap_or(u32::MAX)
+    }
+
+    /// EFA interfaces of a node: those configured, else all that the type has.
+    pub(crate) fn efa_interfaces(&self, facts: &InstanceFacts) -> i64 {
+        self.network_interfaces.as_ref().map_or_else(
+            || i64::from(facts.efa_interfaces),
+            |nics| i64::try_from(nics.iter().filter(|nic| nic.efa_only).count()).unwrap_or(i64::MAX),
+        )
+    }
 }
 
 impl Default for CatalogOptions {
@@ -107,6 +192,12 @@ impl Default for CatalogOptions {
             kubelet: Kubelet::default(),
             vm_memory_overhead_ppm: 75_000,
             reserved_enis: 0,
+            images: None,
+            memory_seen: BTreeMap::new(),
+            network_interfaces: None,
+            nested_virtualization: false,
+            connection_tracking: false,
+            placement: None,
         }
     }
 }

@@ -72,7 +72,11 @@ impl Overhead {
     #[must_use]
     pub fn allocatable(&self, facts: &InstanceFacts, options: &CatalogOptions, capacity: &Resources) -> Resources {
         let mut left = capacity.clone();
-        let pods = if options.family.reserves_for_eni_pods() { eni_limited_pods(facts, 0) } else { capacity.get(PODS) };
+        let pods = if options.family.reserves_for_eni_pods() {
+            eni_limited_pods(facts, options.efa_only_on_default_card())
+        } else {
+            capacity.get(PODS)
+        };
         let memory_eviction = self.memory_eviction.unwrap_or(Threshold::Amount(100 * MIB)).of(capacity.get(MEMORY));
         let storage_eviction = self.storage_eviction.unwrap_or(Threshold::Share(WHOLE / 10)).of(capacity.get(EPHEMERAL_STORAGE));
         for (resource, kube_reserved, eviction) in [

@@ -81,9 +81,26 @@ impl Prices {
         self.spot.get(zone)?.get(instance_type).copied()
     }
 
+    /// Lists an on-demand price, or replaces it.
+    pub fn set_on_demand(&mut self, region: &str, instance_type: &str, price: Micros) {
+        set(&mut self.on_demand, region, instance_type, price);
+    }
+
+    /// Lists a spot price, or replaces it.
+    pub fn set_spot(&mut self, zone: &str, instance_type: &str, price: Micros) {
+        set(&mut self.spot, zone, instance_type, price);
+    }
+
     /// Whether any spot price is listed.
     #[must_use]
     pub fn lists_spot(&self) -> bool {
         !self.spot.is_empty()
     }
+}
+
+fn set(all: &mut BTreeMap<String, BTreeMap<String, Micros>>, place: &str, instance_type: &str, price: Micros) {
+    match all.get_mut(place) {
+        Some(types) => types.insert(instance_type.to_owned(), price),
+        None => all.entry(place.to_owned()).or_default().insert(instance_type.to_owned(), price),
+    };
 }

@@ -1,6 +1,6 @@
 //! The tables a catalogue is made of, and how much of them is assumed.
 
-use crate::{CatalogOptions, Facts, Prices, Spot, SpotModel, assumed_zone_id};
+use crate::{CatalogOptions, Facts, Offered, Prices, Spot, SpotModel, assumed_zone_id};
 
 /// Types, prices and spot prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,13 +11,15 @@ pub struct Sources {
     pub prices: Prices,
     /// Where spot prices come from.
     pub spot: Spot,
+    /// Which zones offer which types; `None` for the compiled-in table, which knows few regions.
+    pub offered: Option<Offered>,
 }
 
 impl Sources {
     /// The compiled-in tables, with modelled spot prices.
     #[must_use]
     pub fn builtin(seed: u64) -> Self {
-        Self { facts: Facts::builtin(), prices: Prices::builtin(), spot: Spot::Model(SpotModel { seed }) }
+        Self { facts: Facts::builtin(), prices: Prices::builtin(), spot: Spot::Model(SpotModel { seed }), offered: None }
     }
 
     /// The same with another price list. If that lists spot prices, they count instead of the model.
@@ -46,7 +48,11 @@ impl Sources {
         lines.push(match self.spot {
             Spot::Model(model) => model.describe(),
             Spot::Listed => "spot prices: as listed; what is not listed is not for sale as spot".to_owned(),
+            Spot::ListPrice => "spot prices: not heard yet; taken for the on-demand prices".to_owned(),
         });
+        if self.offered.is_some() {
+            return lines;
+        }
         let zones = crate::zones_of(region).unwrap_or_default();
         if let Some(zone) = zones.iter().find(|zone| !options.zone_ids.contains_key(**zone))
             && let Some(id) = assumed_zone_id(zone)

@@ -7,6 +7,8 @@ use whittle_model::Micros;
 pub enum Spot {
     /// The price list alone; what it does not list is not for sale as spot.
     Listed,
+    /// The on-demand price, until the spot prices have been heard: they are never above it for long.
+    ListPrice,
     /// The model.
     Model(SpotModel),
 }

@@ -1,4 +1,6 @@
-//! Which zones of the three known regions offer an instance type.
+//! Which zones of a region offer an instance type: for three regions compiled in, for others as listed.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::CatalogError;
 use crate::table::Schema;
@@ -36,37 +38,61 @@ fn place(region: &str) -> Option<usize> {
     REGIONS.iter().position(|known| *known == region)
 }
 
-/// The offerings of one region.
-pub(crate) struct ZoneOfferings {
-    zones: &'static [&'static str],
-    /// Each type of the table with the letters of its zones in this region; ordered by type.
-    letters: Vec<(&'static str, &'static str)>,
+/// Which zones of one region offer which instance types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered {
+    /// The zones of the region, ordered.
+    zones: Vec<String>,
+    /// For each type the places of its zones in `zones`, ordered.
+    types: BTreeMap<String, Vec<usize>>,
+    /// Whether a type that is not listed is taken to be offered in every zone.
+    unlisted_everywhere: bool,
 }
 
-impl ZoneOfferings {
+impl Offered {
+    /// The compiled-in table. A type that it does not know at all, as a replaced type table may bring one, is taken to
+    /// be offered in every zone.
+    ///
     /// # Errors
     /// When the region is not compiled in.
-    pub(crate) fn of(region: &str) -> Result<Self, CatalogError> {
+    pub fn builtin(region: &str) -> Result<Self, CatalogError> {
         let at = place(region).ok_or_else(|| CatalogError::UnknownRegion { region: region.to_owned() })?;
-        let mut letters = Vec::with_capacity(1500);
+        let zones: Vec<String> = ZONES[at].iter().map(|zone| (*zone).to_owned()).collect();
+        let mut types = BTreeMap::new();
         OFFERINGS.read(include_str!("../data/zone-offerings.csv"), |row| {
-            letters.push((row.name(0)?, row.text(1 + at)));
+            let letters = row.text(1 + at);
+            let offers = |zone: &String| zone.ends_with(|letter| letters.contains(letter));
+            types.insert(row.name(0)?.to_owned(), zones.iter().enumerate().filter(|(_, zone)| offers(zone)).map(|(at, _)| at).collect());
             Ok(())
         })?;
-        letters.sort_unstable();
-        Ok(Self { zones: ZONES[at], letters })
+        Ok(Self { zones, types, unlisted_everywhere: true })
     }
 
-    /// The zones of the region.
-    pub(crate) const fn zones(&self) -> &'static [&'static str] {
-        self.zones
+    /// A list of types and zones that offer them, in any order, as an account sees its region. What is not listed is
+    /// not offered.
+    #[must_use]
+    pub fn listed(offers: &BTreeSet<(String, String)>) -> Self {
+        let zones: BTreeSet<&String> = offers.iter().map(|(_, zone)| zone).collect();
+        let zones: Vec<String> = zones.into_iter().cloned().collect();
+        let mut types: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (instance_type, zone) in offers {
+            types.entry(instance_type.clone()).or_default().extend(zones.binary_search(zone));
+        }
+        Self { zones, types, unlisted_everywhere: false }
     }
 
-    /// The zones that offer a type, ordered. A type that the table does not know at all, as a
-    /// replaced type table may bring one, is taken to be offered in every zone.
-    pub(crate) fn offering(&self, instance_type: &str) -> impl Iterator<Item = &'static str> {
-        let letters = self.letters.binary_search_by(|(name, _)| (*name).cmp(instance_type)).ok().map(|at| self.letters[at].1);
-        self.zones.iter().copied().filter(move |zone| letters.is_none_or(|some| zone.ends_with(|letter| some.contains(letter))))
+    /// The zones of the region, ordered.
+    #[must_use]
+    pub fn zones(&self) -> &[String] {
+        &self.zones
+    }
+
+    /// The zones that offer a type, ordered.
+    pub fn offering(&self, instance_type: &str) -> impl Iterator<Item = &str> {
+        let listed = self.types.get(instance_type);
+        let all = listed.is_none() && self.unlisted_everywhere;
+        let some = listed.into_iter().flatten().map(|at| self.zones[*at].as_str());
+        some.chain(self.zones.iter().filter(move |_| all).map(String::as_str))
     }
 }
 
@@ -83,7 +109,7 @@ mod tests {
             ("us-east-1", "trn2.48xlarge", &[]),
             ("eu-west-1", "z99.large", &["eu-west-1a", "eu-west-1b", "eu-west-1c"]),
         ] {
-            let offerings = ZoneOfferings::of(region).unwrap();
+            let offerings = Offered::builtin(region).unwrap();
             assert_eq!(offerings.offering(instance_type).collect::<Vec<_>>(), zones, "{region} {instance_type}");
         }
     }

@@ -2,9 +2,11 @@
 //! compiled-in tables.
 
 use whittle_catalog::{
-    AmiFamily, CatalogError, CatalogOptions, Facts, Prices, REGIONS, Sources, Spot, SpotModel, build, incompatible, zones_of,
+    AmiFamily, CatalogError, CatalogOptions, Facts, Image, Nic, Offered, Placement, Prices, REGIONS, Sources, Spot, SpotModel, build,
+    incompatible, labels, zones_of,
 };
-use whittle_model::{CapacityType, Catalog, Micros, Offering, keys};
+use whittle_model::resources::{MEMORY, PODS};
+use whittle_model::{CapacityType, Catalog, InstanceType, Micros, Offering, Requirement, keys};
 
 const FIRST_LINE: &str = "region,instance_type,micro_usd_per_hour";
 
@@ -109,8 +111,9 @@ fn types_that_the_image_cannot_use_are_left_out() {
     assert!(of(AmiFamily::Al2).get("a1.large").is_some());
     assert!(of(AmiFamily::Custom).get("mac2.metal").is_none());
     let facts = Facts::builtin();
-    assert!(incompatible(facts.get("a1.large").unwrap(), AmiFamily::Al2023).is_some());
-    assert!(incompatible(facts.get("m7i.large").unwrap(), AmiFamily::Al2023).is_none());
+    let options = CatalogOptions::default();
+    assert!(incompatible(facts.get("a1.large").unwrap(), &options).is_some());
+    assert!(incompatible(facts.get("m7i.large").unwrap(), &options).is_none());
 }
 
 #[test]
@@ -232,4 +235,133 @@ fn the_same_seed_gives_the_same_catalogue() {
     let options = CatalogOptions::default();
     assert_eq!(build(&options, &Sources::builtin(5)).unwrap(), build(&options, &Sources::builtin(5)).unwrap());
     assert_ne!(build(&options, &Sources::builtin(5)).unwrap(), build(&options, &Sources::builtin(6)).unwrap());
+}
+
+fn listed(offers: &[(&str, &str)]) -> Sources {
+    let offers = offers.iter().map(|(name, zone)| ((*name).to_owned(), (*zone).to_owned())).collect();
+    Sources { offered: Some(Offered::listed(&offers)), ..Sources::builtin(1) }
+}
+
+#[test]
+fn listed_offers_replace_the_compiled_in_ones_in_any_region() {
+    let sources = Sources {
+        spot: Spot::ListPrice,
+        ..listed(&[("m5.large", "xx-new-1b"), ("m5.large", "xx-new-1a"), ("c5.large", "xx-new-1b"), ("q1.large", "xx-new-1a")])
+    };
+    let options = CatalogOptions {
+        zones: Some(vec!["xx-new-1b".into(), "xx-new-1x".into()]),
+        zone_ids: [("xx-new-1b".into(), "xxn1-az9".into())].into(),
+        ..in_region("xx-new-1")
+    };
+    let catalog = build(&options, &sources).unwrap();
+    let names: Vec<_> = catalog.types.iter().map(|made| made.name.as_str()).collect();
+    assert_eq!(names, ["c5.large", "m5.large"], "what is not listed is not offered; what has no facts is not known");
+    let rows: Vec<_> = offerings(&catalog, "m5.large")
+        .iter()
+        .map(|o| (o.zone.as_str(), o.zone_id.as_str(), o.capacity_type, o.price.0, o.available))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("xx-new-1a", "", CapacityType::Spot, 96_000, false),
+            ("xx-new-1a", "", CapacityType::OnDemand, 96_000, false),
+            ("xx-new-1b", "xxn1-az9", CapacityType::Spot, 96_000, true),
+            ("xx-new-1b", "xxn1-az9", CapacityType::OnDemand, 96_000, true),
+        ],
+        "no subnet in zone a; spot at the list price"
+    );
+    let lines = sources.assumptions(&options);
+    assert_eq!(lines.last().unwrap(), "spot prices: not heard yet; taken for the on-demand prices");
+}
+
+#[test]
+fn prices_may_be_set_one_by_one() {
+    let mut prices = Prices::builtin();
+    prices.set_on_demand("us-east-1", "m5.large", Micros(95_000));
+    prices.set_on_demand("eu-west-3", "m5.large", Micros(112_000));
+    prices.set_spot("eu-west-3a", "m5.large", Micros(40_000));
+    assert_eq!(prices.on_demand("us-east-1", "m5.large"), Some(Micros(95_000)));
+    assert_eq!(prices.on_demand("us-east-1", "m5.xlarge"), Some(Micros(192_000)), "the others stay");
+    assert_eq!(prices.price_region("eu-west-3"), Ok("eu-west-3"));
+    assert_eq!((prices.on_demand("eu-west-3", "m5.xlarge"), prices.spot("eu-west-3a", "m5.large")), (None, Some(Micros(40_000))));
+}
+
+#[test]
+fn an_image_is_the_first_whose_requirements_the_labels_meet() {
+    const GPUS: &str = "karpenter.k8s.aws/instance-gpu-count";
+    let image = |id: &str, arch: &str, gpus: Requirement| Image {
+        id: id.to_owned(),
+        requirements: [Requirement::any_of(keys::ARCH, &[arch]), gpus].into_iter().collect(),
+    };
+    let images = [
+        image("ami-1", "amd64", Requirement::absent(GPUS)),
+        image("ami-2", "amd64", Requirement::exists(GPUS)),
+        image("ami-3", "amd64", Requirement::absent(GPUS)),
+    ];
+    let facts = Facts::builtin();
+    for (name, chosen) in [("m5.large", Some("ami-1")), ("g5.xlarge", Some("ami-2")), ("m7g.large", None)] {
+        let labels = labels(facts.get(name).unwrap(), "us-east-1");
+        assert_eq!(Image::for_labels(&images, &labels).map(|image| image.id.as_str()), chosen, "{name}");
+    }
+}
+
+#[test]
+fn types_on_which_no_image_boots_are_left_out_and_seen_memory_counts_for_the_image() {
+    let image = |id: &str, requirement| Image { id: id.to_owned(), requirements: [requirement].into_iter().collect() };
+    let images = vec![
+        image("ami-gpu", Requirement::exists("karpenter.k8s.aws/instance-gpu-count")),
+        image("ami-arm", Requirement::any_of(keys::ARCH, &["arm64"])),
+    ];
+    let seen = |image: &str, name: &str, bytes: i64| (image.to_owned(), [(name.to_owned(), bytes)].into());
+    let options = CatalogOptions {
+        images: Some(images),
+        memory_seen: [seen("ami-arm", "m7g.large", 7 << 30), seen("ami-old", "m6g.large", 1 << 30)].into(),
+        ..CatalogOptions::default()
+    };
+    let computed = catalog(&CatalogOptions::default());
+    let catalog = catalog(&options);
+    assert!(catalog.get("m5.large").is_none());
+    assert!(catalog.get("g5.xlarge").is_some());
+    let (seen, before) = (catalog.get("m7g.large").unwrap(), computed.get("m7g.large").unwrap());
+    assert_eq!(seen.capacity.get(MEMORY), 7 << 30);
+    let kept = |made: &InstanceType| made.capacity.get(MEMORY) - made.allocatable.get(MEMORY);
+    assert_eq!(kept(seen), kept(before));
+    assert_eq!(catalog.get("m6g.large"), computed.get("m6g.large"), "another image's memory says nothing");
+}
+
+#[test]
+fn what_a_class_asks_of_types_leaves_out_those_without() {
+    let nic = |card, device, efa_only| Nic { card, device, efa_only };
+    let with = |nics: &[Nic]| CatalogOptions { network_interfaces: Some(nics.to_vec()), ..CatalogOptions::default() };
+    let plain = CatalogOptions::default;
+    let facts = Facts::builtin();
+    for (name, options, fits) in [
+        ("m5.large", with(&[nic(0, 2, false)]), true),
+        ("m5.large", with(&[nic(0, 3, false)]), false),
+        ("m5.large", with(&[nic(1, 0, false)]), false),
+        ("m5.large", with(&[nic(0, 1, true)]), false),
+        ("p4d.24xlarge", with(&[nic(0, 0, false), nic(1, 1, true), nic(2, 1, true), nic(3, 1, true)]), true),
+        ("p4d.24xlarge", with(&[nic(3, 15, false)]), false),
+        ("p4d.24xlarge", with(&[0, 1, 2, 3, 0].map(|card| nic(card, 1, true))), false),
+        ("m5.large", CatalogOptions { nested_virtualization: true, ..plain() }, false),
+        ("m5.large", CatalogOptions { connection_tracking: true, ..plain() }, true),
+        ("m4.large", CatalogOptions { connection_tracking: true, ..plain() }, false),
+        ("m5.large", CatalogOptions { placement: Placement::parse("cluster"), ..plain() }, true),
+        ("t3.large", CatalogOptions { placement: Placement::parse("cluster"), ..plain() }, false),
+        ("t3.large", CatalogOptions { placement: Placement::parse("spread"), ..plain() }, true),
+    ] {
+        let why = incompatible(facts.get(name).unwrap(), &options);
+        assert_eq!(why.is_none(), fits, "{name} {options:?}: {why:?}");
+    }
+    assert!(facts.iter().any(|facts| incompatible(facts, &CatalogOptions { nested_virtualization: true, ..plain() }).is_none()));
+}
+
+#[test]
+fn interfaces_for_efa_alone_take_room_from_pods() {
+    let nics = vec![Nic { card: 0, device: 1, efa_only: true }, Nic { card: 1, device: 1, efa_only: true }];
+    let with = catalog(&CatalogOptions { network_interfaces: Some(nics), ..CatalogOptions::default() });
+    let without = catalog(&CatalogOptions::default());
+    let of = |catalog: &Catalog, resource: &str| catalog.get("p4d.24xlarge").unwrap().capacity.get(resource);
+    assert_eq!((of(&without, PODS), of(&with, PODS)), (737, 688), "49 fewer: one interface of the first card");
+    assert_eq!((of(&without, "vpc.amazonaws.com/efa"), of(&with, "vpc.amazonaws.com/efa")), (4, 2));
 }
