@@ -6,8 +6,15 @@
 
 pub mod api;
 pub mod convert;
+#[cfg(feature = "schema")]
+pub mod crd;
 mod from;
+pub mod hash;
+#[cfg(feature = "client")]
+pub mod live;
 pub mod manifest;
+#[cfg(feature = "client")]
+pub mod write;
 pub mod yaml;
 
 pub use from::{

@@ -7,15 +7,17 @@
 
 mod ec2_node_class;
 mod node_claim;
+mod node_overlay;
 mod node_pool;
 mod scoring_policy;
 
 pub use ec2_node_class::{
     Ami, AmiSelectorTerm, BlockDevice, BlockDeviceMapping, CapacityReservation, CapacityReservationSelectorTerm, ConnectionTracking,
-    CpuOptions, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, MetadataOptions, NetworkInterface, PlacementGroupSelector,
-    SecurityGroup, SecurityGroupSelectorTerm, Subnet, SubnetSelectorTerm,
+    CpuOptions, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, FoundSubnet, MetadataOptions, NetworkInterface, PlacementGroupSelector,
+    SecurityGroup, SecurityGroupSelectorTerm, SubnetSelectorTerm,
 };
 pub use node_claim::{NodeClaim, NodeClaimSpec, NodeClaimStatus, ResourceRequests};
+pub use node_overlay::{NodeOverlay, NodeOverlaySpec, NodeOverlayStatus, OverlayRequirement};
 pub use node_pool::{
     Budget, Disruption, NodeClassRef, NodePool, NodePoolSpec, NodePoolStatus, Requirement, Template, TemplateMetadata, TemplateSpec,
 };

@@ -1,7 +1,7 @@
 //! NodeClaims.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use whittle_model::{CapacityType, ClaimStatus, Labels, NodeClaim, Timestamp, keys};
+use whittle_model::{CapacityType, ClaimStatus, Labels, Micros, NodeClaim, Timestamp, keys};
 
 use super::{
     Cx,
@@ -17,7 +17,8 @@ pub(crate) fn node_claim(written: &api::NodeClaim, cx: &mut Cx) -> NodeClaim {
     let meta = &written.metadata;
     let name = names::object_name(meta, cx);
     let labels = meta.labels.clone().unwrap_or_default();
-    let status = cx.key("status", |cx| written.status.as_ref().map_or_else(ClaimStatus::default, |s| status(s, &labels, cx)));
+    let mut status = cx.key("status", |cx| written.status.as_ref().map_or_else(ClaimStatus::default, |s| status(s, &labels, cx)));
+    status.price = price(meta.annotations.as_ref());
     let minimums = cx.unsupported.len();
     let claim = cx.key("spec", |cx| {
         let spec = &written.spec;
@@ -32,6 +33,7 @@ pub(crate) fn node_claim(written: &api::NodeClaim, cx: &mut Cx) -> NodeClaim {
             requests: cx.key("resources", |cx| resources_of("requests", spec.resources.as_ref().and_then(|r| r.requests.as_ref()), cx)),
             expire_after: duration_or_never("expireAfter", spec.expire_after.as_deref(), EXPIRE_AFTER, cx),
             termination_grace_period: grace(spec.termination_grace_period.as_deref(), cx),
+            uid: meta.uid.clone().unwrap_or_default(),
             created: names::timestamp(meta.creation_timestamp.as_ref()),
             deleting: meta.deletion_timestamp.is_some(),
             labels,
@@ -55,6 +57,7 @@ fn status(written: &api::NodeClaimStatus, labels: &Labels, cx: &mut Cx) -> Claim
         registered: reached(conditions, "Registered"),
         initialized: reached(conditions, "Initialized"),
         provider_id: written.provider_id.clone().unwrap_or_default(),
+        image: written.image_id.clone().unwrap_or_default(),
         node: written.node_name.clone().unwrap_or_default(),
         instance_type: if launched.is_some() { label(keys::INSTANCE_TYPE) } else { String::new() },
         zone: if launched.is_some() { label(keys::ZONE) } else { String::new() },
@@ -66,6 +69,12 @@ fn status(written: &api::NodeClaimStatus, labels: &Labels, cx: &mut Cx) -> Claim
         launched,
         ..ClaimStatus::default()
     }
+}
+
+/// What it cost when it was bought, as it was noted then; nothing for a claim that somebody else bought.
+fn price(annotations: Option<&Labels>) -> Micros {
+    let noted = annotations.and_then(|all| all.get(keys::PRICE)).and_then(|text| text.parse().ok());
+    Micros(noted.unwrap_or(0))
 }
 
 /// When the condition became true.

@@ -159,7 +159,7 @@ fn root_volume(spec: &api::EC2NodeClassSpec, family: &str, cx: &mut Cx) -> Optio
     };
     let mapping = mappings.get(marked.or_else(of_family)?)?;
     let size = mapping.ebs.as_ref()?.volume_size.as_ref()?;
-    match Quantity::parse(&size.0) {
+    match Quantity::parse(size) {
         Ok(quantity) => Some(quantity.units_ceil()),
         Err(error) => {
             cx.broken_at("blockDeviceMappings", error.to_string());

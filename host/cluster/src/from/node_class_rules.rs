@@ -166,8 +166,8 @@ fn disks(mappings: &[api::BlockDeviceMapping], cx: &mut Cx) {
             if ebs.snapshot_id.is_none() && ebs.volume_size.is_none() {
                 cx.broken("volumeSize is missing: write a size such as 20Gi, or a snapshotID");
             }
-            if let Some(size) = ebs.volume_size.as_ref().filter(|s| !volume_size(&s.0)) {
-                cx.broken_at("volumeSize", format!("{:?} is no volume size; write a whole number of G, Gi, T or Ti, such as 20Gi", size.0));
+            if let Some(size) = ebs.volume_size.as_ref().filter(|s| !volume_size(s)) {
+                cx.broken_at("volumeSize", format!("{:?} is no volume size; write a whole number of G, Gi, T or Ti, such as 20Gi", size));
             }
             if let Some(kind) = ebs.volume_type.as_deref() {
                 cx.one_of("volumeType", kind, &TYPES);

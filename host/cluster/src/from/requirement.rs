@@ -20,7 +20,7 @@ pub(super) fn requirements(written: &[api::Requirement], of_pool: bool, cx: &mut
         check_key(&one.key, of_pool, cx);
         let values = one.values.as_deref().unwrap_or_default();
         check_min_values(one, values, cx);
-        if let Some(requirement) = requirement(&one.key, &one.operator, values, &Operator::ALL, cx) {
+        if let Some(requirement) = requirement(&one.key, &one.operator, values, &Operator::ALL, true, cx) {
             let least = one.min_values.and_then(|n| u32::try_from(n).ok());
             all.add(requirement.with_min_values(least));
         }
@@ -61,15 +61,16 @@ fn check_min_values(one: &api::Requirement, values: &[String], cx: &mut Cx) {
     cx.cannot_read("minValues");
 }
 
-/// One requirement; `operators` are those its place knows. Keys take their stable spelling.
-fn requirement(key: &str, operator: &str, values: &[String], operators: &[Operator], cx: &mut Cx) -> Option<Requirement> {
+/// One requirement; `operators` are those its place knows, `check` is whether a value that no label can have is a fault. Keys
+/// take their stable spelling.
+fn requirement(key: &str, operator: &str, values: &[String], operators: &[Operator], check: bool, cx: &mut Cx) -> Option<Requirement> {
     let Some(parsed) = Operator::parse(operator).filter(|o| operators.contains(o)) else {
         let words: Vec<&str> = operators.iter().map(|o| o.name()).collect();
         cx.broken_at("operator", not_one_of(operator, &words));
         return None;
     };
     let key = keys::normalized(key);
-    for value in values {
+    for value in values.iter().filter(|_| check) {
         if let Some(what) = names::value_fault(value) {
             cx.broken_at("values", what);
         } else if let Some((_, known)) = FIXED_VALUES.iter().find(|(fixed, _)| *fixed == key)
@@ -93,12 +94,14 @@ const POD_OPERATORS: [Operator; 6] = [Operator::In, Operator::NotIn, Operator::E
 /// The expressions of one node affinity term.
 pub(super) fn expressions(written: &[core::NodeSelectorRequirement], cx: &mut Cx) -> Requirements {
     let mut all = Requirements::default();
+    // What the server took from a live pod just matches nothing.
+    let check = !cx.live;
     cx.each("matchExpressions", written, |cx, one| {
         if let Some(what) = names::key_fault(&one.key) {
             cx.broken_at("key", what);
         }
         let values = one.values.as_deref().unwrap_or_default();
-        if let Some(requirement) = requirement(&one.key, &one.operator, values, &POD_OPERATORS, cx) {
+        if let Some(requirement) = requirement(&one.key, &one.operator, values, &POD_OPERATORS, check, cx) {
             all.add(requirement);
         }
     });

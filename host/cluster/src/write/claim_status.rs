@@ -1,0 +1,105 @@
+//! What became of a claim, as the patches that say so.
+//!
+//! What must not enter: requests.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde_json::{Value, json};
+use whittle_model::{ClaimStatus, Labels, Timestamp, keys};
+
+use super::conditions::{ConditionStatus, Conditions, Standing};
+use super::patch::{Fields, ObjectPatch, amounts, list, missing};
+use super::time::time;
+use crate::api;
+
+/// The milestones of a claim, which `Ready` depends on.
+const MILESTONES: [&str; 3] = ["Launched", "Registered", "Initialized"];
+
+/// The patches that give the claim `live` these labels and this status. Labels and conditions that others set
+/// stay. `more` are conditions besides the milestones, or closer words on one that is not reached.
+pub(super) fn update(
+    live: &api::NodeClaim,
+    labels: &Labels,
+    status: &ClaimStatus,
+    more: &[Standing],
+    now: Timestamp,
+) -> Option<ObjectPatch> {
+    let mut metadata = Fields::default();
+    metadata.object("labels", missing(labels, live.metadata.labels.as_ref()));
+    metadata.object("annotations", missing(&noted(status), live.metadata.annotations.as_ref()));
+    let was = live.status.clone().unwrap_or_default();
+    let mut fields = Fields::default();
+    fields.text("nodeName", &status.node, was.node_name.as_ref());
+    fields.text("providerID", &status.provider_id, was.provider_id.as_ref());
+    fields.text("imageID", &status.image, was.image_id.as_ref());
+    if status.launched.is_some() {
+        fields.object("capacity", amounts(&list(&status.capacity), was.capacity.as_ref()));
+        fields.object("allocatable", amounts(&list(&status.allocatable), was.allocatable.as_ref()));
+    }
+    if let Some(at) = status.last_pod_event.map(time).filter(|at| was.last_pod_event_time.as_ref() != Some(at)) {
+        fields.set("lastPodEventTime", json!(at));
+    }
+    if let Some(conditions) = conditions(live, was.conditions.as_ref(), status, more, now) {
+        fields.set("conditions", json!(conditions));
+    }
+    ObjectPatch { object: metadata.under("metadata"), status: fields.under("status") }.unless_empty()
+}
+
+/// What has no field of its own in a NodeClaim.
+fn noted(status: &ClaimStatus) -> BTreeMap<String, String> {
+    let bought = status.launched.is_some() && status.price.0 > 0;
+    bought.then(|| (keys::PRICE.to_owned(), status.price.0.to_string())).into_iter().collect()
+}
+
+fn conditions(
+    live: &api::NodeClaim,
+    was: Option<&Vec<Condition>>,
+    status: &ClaimStatus,
+    more: &[Standing],
+    now: Timestamp,
+) -> Option<Vec<Condition>> {
+    let meta = &live.metadata;
+    let mut all = Conditions::new(was, meta.generation, meta.creation_timestamp.as_ref(), now);
+    let reached = [status.launched, status.registered, status.initialized];
+    for (kind, at) in MILESTONES.into_iter().zip(reached) {
+        let closer = more.iter().find(|standing| standing.kind == kind);
+        match at {
+            Some(at) => all.set(&Standing::holds(kind), Some(at)),
+            None => all.set(&closer.cloned().unwrap_or_else(|| pending(kind, status)), None),
+        }
+    }
+    for standing in more.iter().filter(|standing| !MILESTONES.contains(&standing.kind.as_str())) {
+        let have = all.get(&standing.kind).is_some();
+        if have || standing.status != ConditionStatus::Absent {
+            all.set(standing, None);
+        }
+    }
+    all.sum_up(&MILESTONES);
+    all.changed(was)
+}
+
+/// A milestone that is not reached.
+fn pending(kind: &str, status: &ClaimStatus) -> Standing {
+    match (kind, &status.launch_error) {
+        ("Launched", Some((reason, message))) => Standing::unknown(kind, reason, message),
+        ("Registered" | "Initialized", _) if status.launched.is_some() && status.registered.is_none() => {
+            Standing::unknown(kind, "NodeNotFound", "Node not registered with cluster")
+        }
+        (_, _) => Standing::awaited(kind),
+    }
+}
+
+/// The patch that drops `finalizer`, if the object has it; it holds only for the object as it was seen.
+pub(super) fn without_finalizer(meta: &ObjectMeta, finalizer: &str) -> Option<Value> {
+    let all = meta.finalizers.as_deref().unwrap_or_default();
+    let left: Vec<&String> = all.iter().filter(|f| *f != finalizer).collect();
+    (left.len() < all.len()).then(|| {
+        let finalizers = if left.is_empty() { Value::Null } else { json!(left) };
+        json!({ "metadata": { "finalizers": finalizers, "resourceVersion": meta.resource_version, "uid": meta.uid } })
+    })
+}
+
+#[cfg(test)]
+#[path = "../../tests_unit/write_claim_status.rs"]
+mod tests;
