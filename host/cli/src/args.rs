@@ -25,12 +25,13 @@ Examples:
   whittle simulate examples/inflate                 what these manifests buy, and when
   kubectl get nodes,pods,nodepools,ec2nodeclasses -A -o yaml | whittle simulate -
   whittle explain examples/limits inflate-3         why is this pod pending
+  whittle replay DIR                                does a journal come out the same
   whittle types --arch arm64 --cpu 2..8 --sort price --limit 10
   whittle types m7i.large                           every label, capacity and price of one type
   whittle convert old-provisioning.yaml             v1beta1 manifests as v1
   whittle policy new mine && whittle policy build mine && whittle simulate DIR --policy mine=mine/mine.wasm
 
-Exit codes: 0 done; 1 an `until` or `expect` of the story, or a case, did not come true; 2 bad input or usage;
+Exit codes: 0 done; 1 an `until` or `expect` of the story, a case, or a journal did not come true; 2 bad input or usage;
 3 done, but PARTIAL: fields that are not acted on yet were set aside by --allow-unsupported.";
 
 /// The commands.
@@ -42,11 +43,17 @@ pub enum Command {
     /// Say why a pod is where it is, or pending, or why a node was bought
     #[command(after_help = EXPLAIN)]
     Explain(Explain),
+    /// Run a journal through the engine again and see whether the same actions come out
+    #[command(after_help = REPLAY)]
+    Replay(Replay),
     /// List EC2 instance types with what pods can use of them and what they cost
     #[command(after_help = TYPES)]
     Types(Box<Types>),
     /// Rewrite Karpenter v1beta1 manifests as v1
     Convert(Convert),
+    /// Write the CustomResourceDefinitions of NodePool, NodeClaim, NodeOverlay, EC2NodeClass and ScoringPolicy
+    #[command(after_help = CRDS)]
+    Crds(Crds),
     /// Write, build, check and try scoring policies
     #[command(subcommand, after_help = POLICY)]
     Policy(Policy),
@@ -72,7 +79,14 @@ theirs in order in the annotation whittle.sh/policy: a,b? where ? lets the pool 
 const EXPLAIN: &str = "\
 Examples:
   whittle explain examples/inflate default/inflate-0
-  whittle explain examples/inflate default-1";
+  whittle explain examples/inflate default-1
+  whittle explain --journal DIR default-1 --not m7i.large";
+
+const REPLAY: &str = "\
+A journal is a folder of segments; each opens with a checkpoint, so that a replay may begin at any of them.
+`whittle simulate DIR --journal OUT` writes one, and so does the controller.
+
+Exit codes: 0 the same actions came out at every poll; 1 they did not; 2 the journal cannot be read (further).";
 
 const TYPES: &str = "\
 Examples:
@@ -81,6 +95,11 @@ Examples:
   whittle types -r 'karpenter.k8s.aws/instance-local-nvme Gt 100' -r 'instance-hypervisor In nitro'
   whittle types --pods-fit cpu=500m,memory=1Gi --limit 5
   whittle types m7i.large";
+
+const CRDS: &str = "\
+Examples:
+  whittle crds | kubectl apply --server-side -f -
+  whittle crds crds";
 
 const POLICY: &str = "\
 Examples:
@@ -192,6 +211,12 @@ pub struct Simulate {
     /// Print one JSON object a line, the last one a summary
     #[arg(long)]
     pub json: bool,
+    /// Write everything the engine is told and answers into this empty or new folder, for `whittle replay`
+    #[arg(long, value_name = "OUT")]
+    pub journal: Option<PathBuf>,
+    /// A segment of the journal ends after so many bytes
+    #[arg(long, value_name = "BYTES", requires = "journal", default_value_t = 16 << 20)]
+    pub journal_segment: u64,
 }
 
 /// `whittle explain`.
@@ -203,6 +228,26 @@ pub struct Explain {
     /// A pod ([NAMESPACE/]NAME), a node or a claim
     #[arg(value_name = "POD|NODE")]
     pub subject: String,
+    /// DIR is a journal: nothing is simulated, it is replayed
+    #[arg(long, conflicts_with_all = ["region", "seed", "prices", "catalog", "kubernetes", "packing", "nomination", "policy", "allow_unsupported"])]
+    pub journal: bool,
+    /// Say also why a node or claim was not planned for this instance type
+    #[arg(long, value_name = "TYPE")]
+    pub not: Option<String>,
+}
+
+/// `whittle replay`.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The journal's folder
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Begin at this segment; at the first there is unless told
+    #[arg(long, value_name = "SEGMENT")]
+    pub from: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `whittle types`.
@@ -284,6 +329,14 @@ pub struct Convert {
     /// what changed to standard error
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+/// `whittle crds`.
+#[derive(Debug, Args)]
+pub struct Crds {
+    /// Directory to write one file each into, made when absent; without it all go to standard output
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// `whittle policy`.

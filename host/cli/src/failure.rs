@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use whittle_cluster::ManifestError;
+use whittle_journal::JournalError;
 use whittle_sim::catalog::CatalogError;
 
 /// Why the program ends without an answer. All but a closed pipe are told on standard error.
@@ -13,6 +14,14 @@ pub enum Failure {
     /// A file, directory or standard input cannot be read.
     #[error("cannot read {}: {why}", path.display())]
     Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// A file or directory cannot be written.
+    #[error("cannot write {}: {why}", path.display())]
+    Save {
         /// Which.
         path: PathBuf,
         /// Why.
@@ -38,6 +47,9 @@ pub enum Failure {
     /// Fields would change where pods run and are not acted on yet: each with its place.
     #[error("{}\nthese would change where pods run and are not acted on yet; --allow-unsupported goes on without them, and the result is PARTIAL", .0.join("\n"))]
     Unsupported(Vec<String>),
+    /// A journal cannot be read or written; the text says where and why.
+    #[error("{0}")]
+    Journal(#[from] JournalError),
     /// Something asked for is not there, or is not what it must be; the text says what would be right.
     #[error("{0}")]
     Usage(String),
@@ -65,7 +77,7 @@ impl Failure {
 pub enum End {
     /// All is well.
     Done,
-    /// An `until` or `expect` of the story did not come true.
+    /// An `until` or `expect` of the story did not come true, or a replay came out differently.
     Untrue,
     /// Fields that are not acted on yet were set aside.
     Partial,

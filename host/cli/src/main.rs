@@ -1,16 +1,19 @@
 //! The command `whittle`: reads manifests, runs the engine in a simulated world, and shows what comes
-//! of it; lists instance types; converts old manifests; makes and tries scoring policies.
+//! of it; lists instance types; converts old manifests; writes CRDs; makes and tries scoring policies.
 //!
 //! What must not enter: AWS and Kubernetes clients, decisions. What is decided is the engine's; here
 //! words go in and words come out.
 
 mod args;
 mod convert;
+mod crds;
 mod failure;
 mod input;
+mod journal;
 mod market;
 mod out;
 mod policy;
+mod replay;
 mod simulate;
 mod types;
 
@@ -45,8 +48,11 @@ fn run(command: &Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<En
     match command {
         Command::Types(args) => types::run(args, out),
         Command::Convert(args) => convert::run(args, out, err),
+        Command::Crds(args) => crds::run(args, out, err),
         Command::Simulate(args) => simulate::run(args, out, err),
+        Command::Explain(args) if args.journal => replay::explain(args, out, err),
         Command::Explain(args) => simulate::explain(args, out, err),
+        Command::Replay(args) => replay::run(args, out),
         Command::Policy(command) => policy::run(command, out, err),
     }
 }

@@ -36,6 +36,7 @@ pub fn given(market: &Market, sources: &Sources) -> Result<Given, Failure> {
     let list = market.prices.as_ref().map_or_else(|| "built-in list".to_owned(), |path| path.display().to_string());
     let spot = match sources.spot {
         Spot::Listed => format!("spot prices: {list}"),
+        Spot::ListPrice => "spot prices: taken for the on-demand prices".to_owned(),
         Spot::Model(model) => model.describe(),
     };
     Ok(Given { prices: format!("{list} of {price_region}"), price_region, spot })

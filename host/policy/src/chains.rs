@@ -71,6 +71,20 @@ impl Chains {
         self.policies.contains_key(name)
     }
 
+    /// How each policy has been doing, by name: what makes two that are otherwise alike answer
+    /// differently.
+    pub fn rests(&self) -> impl Iterator<Item = (&str, Rest)> {
+        self.policies.iter().map(|(name, known)| (name.as_str(), known.rest))
+    }
+
+    /// Takes up how a policy has been doing elsewhere.
+    pub fn rest(&mut self, name: &str, rest: Rest) {
+        if let Some(known) = self.policies.get_mut(name) {
+            known.rest = rest;
+            self.seated.clear();
+        }
+    }
+
     /// The members of a chain: what it names, in order; what does not exist counts as missing unless it
     /// is optional.
     fn members(&self, text: &str) -> Vec<Member> {

@@ -20,6 +20,18 @@ pub struct Rest {
 }
 
 impl Rest {
+    /// As it was noted: failures in a row, and until when it rests.
+    #[must_use]
+    pub const fn of(failures: u32, until: Option<Timestamp>) -> Self {
+        Self { failures, until }
+    }
+
+    /// Until when it rests or rested; `None` when it never had to.
+    #[must_use]
+    pub const fn until(&self) -> Option<Timestamp> {
+        self.until
+    }
+
     /// It failed. After a rest, one failure is enough for the next, longer one.
     pub fn failed(&mut self, now: Timestamp) {
         self.failures = self.failures.saturating_add(1);

@@ -32,6 +32,8 @@ pub struct Input {
     pub library: Library,
     /// Who judges prices and moves; `None` when list prices do.
     pub chains: Option<whittle_policy::Chains>,
+    /// The same policies as a journal describes them, and their components.
+    pub policies: (whittle_journal::Policies, Vec<Vec<u8>>),
     /// What was assumed, set aside, skipped or not used: one line each, for people.
     pub remarks: Vec<String>,
     /// Whether fields were set aside that would change where pods run.
@@ -77,7 +79,15 @@ pub fn read(args: &World) -> Result<Input, Failure> {
     }
     start::rebase(&mut scenario.objects);
     let story = story.map_or_else(|| plan.story(), Ok)?;
-    Ok(Input { scenario, story, library, chains: policies.chains, remarks, partial: !refused.is_empty() })
+    Ok(Input {
+        scenario,
+        story,
+        library,
+        chains: policies.chains,
+        policies: (policies.described, policies.components),
+        remarks,
+        partial: !refused.is_empty(),
+    })
 }
 
 fn objects(files: &Files) -> Result<Vec<Located<Object>>, Failure> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use whittle_cluster::{Located, ModuleSource, Object, PolicyMode, PolicyStance, ScoringPolicyObject};
+use whittle_journal::{Policies as Described, Policy, PolicyStanding};
 use whittle_model::policy::{AskerColumn, Setup};
 use whittle_model::{NodePool, keys};
 use whittle_policy::chain::names;
@@ -25,6 +26,10 @@ pub struct Policies {
     pub everywhere: String,
     /// What is worth knowing, one line each.
     pub remarks: Vec<String>,
+    /// The same policies as a journal describes them.
+    pub described: Described,
+    /// Their components.
+    pub components: Vec<Vec<u8>>,
 }
 
 /// A policy that can be asked.
@@ -33,6 +38,8 @@ struct Ready {
     policy: Arc<Configured>,
     mode: Mode,
     on_failure: OnFailure,
+    /// Its module, configuration and limits.
+    standing: PolicyStanding,
     /// Where its component comes from, for people.
     from: String,
 }
@@ -73,11 +80,12 @@ impl Policies {
         let everywhere = unnamed.join(",");
         let remarks = remarks(&ready, &pools, &named, &everywhere);
         let mut chains = Chains::new("");
+        let described = Described { required: String::new(), policies: ready.iter().map(Ready::described).collect() };
         for one in ready {
             let standing = Standing::Ready(one.policy);
             chains.put(&one.name, Member { name: one.name.clone(), standing, on_failure: one.on_failure, mode: one.mode });
         }
-        Ok(Self { chains: Some(chains), everywhere, remarks })
+        Ok(Self { chains: Some(chains), everywhere, remarks, described, components: modules.loaded() })
     }
 }
 
@@ -139,6 +147,8 @@ impl Given<'_> {
             memory: object.and_then(|object| object.memory).unwrap_or(Limits::default().memory),
         };
         let policy = module.configure(self.name, &config, limits).map_err(|error| at(error.to_string()))?;
+        let digest = module.digest().to_owned();
+        let standing = PolicyStanding::Ready { digest, config, fuel: limits.fuel, memory: limits.memory };
         let stance = |stance| match stance {
             PolicyStance::Ignore => Stance::Ignore,
             PolicyStance::Closed => Stance::Closed,
@@ -146,7 +156,7 @@ impl Given<'_> {
         let on_failure = object
             .map_or_else(OnFailure::default, |object| OnFailure { candidates: stance(object.candidates), moves: stance(object.moves) });
         let mode = if object.is_some_and(|object| object.mode == PolicyMode::Observe) { Mode::Observe } else { Mode::Enforce };
-        Ok(Ready { name: self.name.to_owned(), policy: Arc::new(policy), mode, on_failure, from })
+        Ok(Ready { name: self.name.to_owned(), policy: Arc::new(policy), mode, on_failure, standing, from })
     }
 
     /// The component, and where it comes from.
@@ -206,6 +216,25 @@ fn remarks(ready: &[Ready], pools: &[&NodePool], named: &BTreeSet<String>, every
 }
 
 impl Ready {
+    fn described(&self) -> Policy {
+        let stance = |stance| match stance {
+            Stance::Ignore => whittle_journal::PolicyStance::Ignore,
+            Stance::Closed => whittle_journal::PolicyStance::Closed,
+        };
+        Policy {
+            name: self.name.clone(),
+            mode: match self.mode {
+                Mode::Enforce => whittle_journal::PolicyMode::Enforce,
+                Mode::Observe => whittle_journal::PolicyMode::Observe,
+            },
+            candidates: stance(self.on_failure.candidates),
+            moves: stance(self.on_failure.moves),
+            standing: self.standing.clone(),
+            failures: 0,
+            rests_until: None,
+        }
+    }
+
     fn remark(&self, named: &BTreeSet<String>, everywhere: &str) -> String {
         let (name, manifest) = (&self.name, self.policy.module().manifest());
         let place = if names("", everywhere).iter().any(|one| one.name == *name) {

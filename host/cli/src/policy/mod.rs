@@ -20,6 +20,7 @@ use crate::failure::{End, Failure};
 
 pub use flag::PolicyFlag;
 pub use members::{Policies, with_everywhere};
+pub use source::Modules;
 
 /// Does what was asked.
 ///

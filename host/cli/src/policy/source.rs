@@ -1,19 +1,25 @@
 //! Files that the policy commands read: components, configurations and cases. What must not enter: what
 //! is done with them.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use whittle_cluster::yaml;
-use whittle_policy::{Loader, Module};
+use whittle_policy::{LoadError, Loader, Module};
 
 use crate::failure::Failure;
 
 /// Compiles components; compiled code is kept in the user's cache folder, so that a second run starts
 /// at once.
 #[derive(Debug)]
-pub struct Modules(Loader);
+pub struct Modules {
+    loader: Loader,
+    /// The components that were loaded, by digest: a journal keeps them.
+    loaded: RefCell<BTreeMap<String, Vec<u8>>>,
+}
 
 /// Where compiled code is kept; `None` when the user has no such folder.
 fn cache() -> Option<PathBuf> {
@@ -31,7 +37,23 @@ impl Modules {
     pub fn new() -> Result<Self, Failure> {
         // A cache that cannot be used costs time, not answers.
         let loader = cache().and_then(|folder| Loader::new(Some(&folder)).ok()).map_or_else(|| Loader::new(None), Ok);
-        loader.map(Self).map_err(|error| Failure::Usage(error.to_string()))
+        loader.map(|loader| Self { loader, loaded: RefCell::default() }).map_err(|error| Failure::Usage(error.to_string()))
+    }
+
+    /// The component of these bytes.
+    ///
+    /// # Errors
+    /// When they are no policy.
+    pub fn load(&self, bytes: &[u8]) -> Result<Module, LoadError> {
+        let module = self.loader.load(bytes)?;
+        self.loaded.borrow_mut().entry(module.digest().to_owned()).or_insert_with(|| bytes.to_vec());
+        Ok(module)
+    }
+
+    /// The components that were loaded.
+    #[must_use]
+    pub fn loaded(self) -> Vec<Vec<u8>> {
+        self.loaded.into_inner().into_values().collect()
     }
 
     /// The component in a file.
@@ -40,12 +62,12 @@ impl Modules {
     /// When there is no such file, or it holds no policy.
     pub fn file(&self, path: &Path) -> Result<Module, String> {
         let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        let hint = |error: whittle_policy::LoadError| {
+        let hint = |error: LoadError| {
             let source = path.extension().is_none_or(|ending| ending != "wasm");
             let also = if source { "; `whittle policy build DIR` makes a .wasm of a policy's folder" } else { "" };
             format!("{}: {error}{also}", path.display())
         };
-        self.0.load(&bytes).map_err(hint)
+        self.load(&bytes).map_err(hint)
     }
 
     /// The policy of this name that is shipped.
@@ -61,7 +83,7 @@ impl Modules {
                 None => format!("no policy {name:?} is built in; there are {all}"),
             });
         };
-        self.0.load(builtin.component).map_err(|error| format!("the policy {name} that is built in: {error}"))
+        self.load(builtin.component).map_err(|error| format!("the policy {name} that is built in: {error}"))
     }
 
     /// A component by the name of one that is shipped, or by its path.
