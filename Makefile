@@ -3,10 +3,10 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 DENY := $(shell PATH="$(PATH)" command -v cargo-deny 2>/dev/null)
 DEMO ?= examples/inflate
 
-.PHONY: help demo test bench check deny fmt goldens
+.PHONY: help demo test e2e bed bench check deny fmt goldens
 
 help: ## what there is to make
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 demo: ## tell the inflate story with real types and prices (DEMO=examples/teams for another)
 	@cargo build --release --locked -p whittle
@@ -14,6 +14,12 @@ demo: ## tell the inflate story with real types and prices (DEMO=examples/teams 
 
 test: ## every test of the workspace: crates, house rules, stories
 	cargo test --workspace --locked
+
+e2e: ## the stories on real servers (STORIES="inflate crash" for some); needs go, python3 and kubectl
+	@cargo run --locked -q -p whittle-e2e -- run $(STORIES)
+
+bed: ## start those servers and leave them running; `cargo run -p whittle-e2e -- down` ends them
+	@cargo run --locked -q -p whittle-e2e -- up
 
 bench: ## the benchmarks, one line a result
 	@cargo run --release --locked -q -p whittle-bench

@@ -1,0 +1,56 @@
+//! What metrics and events say of a claim, kept a little longer than the claim itself: the last thing said of it is
+//! that it is gone. What must not enter: anything a plan reads.
+
+use std::collections::BTreeMap;
+
+use whittle_model::{CapacityType, NodeClaim};
+
+/// What is said of a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct About {
+    /// Its pool.
+    pub node_pool: String,
+    /// Its zone; empty before launch.
+    pub zone: String,
+    /// How it is paid for.
+    pub capacity_type: Option<CapacityType>,
+    /// Its node; empty before registration.
+    pub node: String,
+    /// Its uid.
+    pub uid: String,
+    /// Whether its node was registered.
+    pub registered: bool,
+}
+
+/// All claims there are.
+#[derive(Debug, Default)]
+pub struct Claims {
+    all: BTreeMap<String, About>,
+    nothing: About,
+}
+
+impl Claims {
+    /// Takes a claim as it is now.
+    pub fn put(&mut self, claim: &NodeClaim) {
+        let status = &claim.status;
+        let about = About {
+            node_pool: claim.node_pool.clone(),
+            zone: status.zone.clone(),
+            capacity_type: status.capacity_type,
+            node: status.node.clone(),
+            uid: claim.uid.clone(),
+            registered: status.registered.is_some(),
+        };
+        self.all.insert(claim.name.clone(), about);
+    }
+
+    /// What is known of a claim; nothing when it is not known.
+    pub fn get(&self, name: &str) -> &About {
+        self.all.get(name).unwrap_or(&self.nothing)
+    }
+
+    /// Forgets a claim.
+    pub fn forget(&mut self, name: &str) {
+        self.all.remove(name);
+    }
+}

@@ -1,0 +1,205 @@
+//! Keeps what NodePools and ScoringPolicies say of themselves. What must not enter: decisions about nodes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use whittle_cluster::api;
+use whittle_cluster::write::{
+    ClassState, Gate, HashStamp, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth, Writer, node_pool_patch,
+    scoring_policy_patch,
+};
+use whittle_model::{Quantity, keys, resources};
+use whittle_policy::chain::names;
+
+use crate::brain::Totals;
+use crate::metrics::Metrics;
+use crate::policies::Verdict;
+use crate::shelf::Shelf;
+use crate::{clock, status};
+
+/// A change of a pool or its class is answered about this fast.
+const LOOK: Duration = Duration::from_secs(1);
+/// As Karpenter: totals of pools are counted about every five seconds.
+const TOTALS: i64 = 5_000;
+/// Counts of a policy's calls are for people: a write a minute is enough.
+const COUNTS: i64 = 60_000;
+
+/// Keeps them.
+pub struct Pools {
+    /// Writes to Kubernetes.
+    pub writer: Arc<Writer>,
+    /// What is known of pools, classes, claims and policies.
+    pub shelf: Shelf,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Closed while another replica acts.
+    pub gate: Gate,
+    /// Policies that stand before every chain.
+    pub required: String,
+    /// Certificate bundle of the cluster, for hashes of classes.
+    pub ca_bundle: Option<String>,
+    /// Policies, by name.
+    pub policies: BTreeMap<String, Kept>,
+}
+
+/// What is kept of a policy.
+pub struct Kept {
+    verdict: Verdict,
+    /// What its status says of its calls, and since when; `None` before it says anything.
+    said: Option<(PolicyCounts, i64)>,
+}
+
+impl Pools {
+    /// Works until the engine's thread ends.
+    pub async fn run(mut self, totals: watch::Receiver<BTreeMap<String, Totals>>, mut judged: mpsc::Receiver<Verdict>) {
+        let mut shown: BTreeMap<String, Totals> = BTreeMap::new();
+        let mut counted = 0;
+        loop {
+            tokio::select! {
+                verdict = judged.recv() => match verdict {
+                    Some(verdict) => self.judged(verdict),
+                    None => return,
+                },
+                () = tokio::time::sleep(LOOK) => {
+                    let now = clock::now().0;
+                    if now - counted >= TOTALS {
+                        counted = now;
+                        shown.clone_from(&totals.borrow());
+                        self.measure(&shown);
+                    }
+                    // Before the first lists are in, totals are too low.
+                    if self.gate.is_open() && self.metrics.synced.get() == 1 {
+                        self.restamp().await;
+                        self.pools(&shown).await;
+                        self.policies(now).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn pools(&self, totals: &BTreeMap<String, Totals>) {
+        let pools: Vec<api::NodePool> = self.shelf.open().node_pools.values().cloned().collect();
+        for pool in pools {
+            let name = pool.metadata.name.clone().unwrap_or_default();
+            let class = self.shelf.open().node_classes.get(&pool.spec.template.spec.node_class_ref.name).cloned();
+            let total = totals.get(&name).cloned().unwrap_or_default();
+            let usage = PoolUsage { resources: total.resources, nodes: total.nodes };
+            let chain = self.chain(&pool);
+            let state = ClassState::of(class.as_ref());
+            if let Some(patch) = node_pool_patch(&pool, &state, &usage, &chain, &RegistrationHealth::Unchanged, clock::now()) {
+                status::said(self.writer.keep_node_pool(&pool.metadata, &patch).await.map(drop));
+            }
+        }
+    }
+
+    /// How the chain that a pool names stands.
+    fn chain(&self, pool: &api::NodePool) -> PolicyState {
+        let text = pool.metadata.annotations.as_ref().and_then(|all| all.get(keys::POLICY)).map_or("", String::as_str);
+        let named = names(&self.required, text);
+        if named.is_empty() {
+            return PolicyState::None;
+        }
+        let known = self.shelf.open();
+        let why = |name: &str| match known.policies.get(name) {
+            None => Some(format!("there is no ScoringPolicy {name}; make one, or write {name}? to go on without it")),
+            Some(state) => state.as_ref().map(|why| format!("ScoringPolicy {name} cannot be asked: {why}")),
+        };
+        let missing: Vec<String> = named.iter().filter(|named| !named.optional).filter_map(|named| why(&named.name)).collect();
+        if missing.is_empty() {
+            PolicyState::Ready
+        } else {
+            PolicyState::NotReady { reason: "PolicyNotReady".to_owned(), message: missing.join("; ") }
+        }
+    }
+
+    /// Brings claims whose hashes were made by another version to the present one.
+    async fn restamp(&self) {
+        let outdated: Vec<api::NodeClaim> = std::mem::take(&mut self.shelf.open().outdated).into_values().collect();
+        for claim in outdated {
+            let pool = claim.metadata.labels.as_ref().and_then(|all| all.get(keys::NODE_POOL)).cloned().unwrap_or_default();
+            let stamps = (self.shelf.pool_stamp(&pool), self.shelf.class_stamp(&claim.spec.node_class_ref.name, self.ca_bundle.as_deref()));
+            status::said(self.writer.restamp(&claim, stamps.0.as_ref(), stamps.1.as_ref()).await.map(drop));
+        }
+    }
+
+    fn judged(&mut self, verdict: Verdict) {
+        let name = verdict.object.metadata.name.clone().unwrap_or_default();
+        self.shelf.open().policies.insert(name.clone(), verdict.outcome.as_ref().err().cloned());
+        self.policies.insert(name, Kept { verdict, said: None });
+    }
+
+    /// Writes what is new of policies: how their modules stand at once, how their calls went each minute.
+    async fn policies(&mut self, now: i64) {
+        let shelf = self.shelf.clone();
+        self.policies.retain(|name, _| shelf.open().policies.contains_key(name));
+        for (name, kept) in &mut self.policies {
+            let counts = shelf.open().counts.get(name).copied().unwrap_or_default();
+            if kept.said.is_some_and(|(said, at)| said == counts || now - at < COUNTS) {
+                continue;
+            }
+            let (digest, manifest, not_ready) = match &kept.verdict.outcome {
+                Ok(loaded) => (loaded.digest.clone(), Some(loaded.manifest.clone()), None),
+                Err(why) => (String::new(), None, Some(("ModuleNotReady".to_owned(), why.clone()))),
+            };
+            let found = PolicyFound { not_ready, digest, manifest, counts };
+            let live = &kept.verdict.object;
+            let written = match scoring_policy_patch(live, &found, clock::now()) {
+                Some(patch) => self.writer.keep_scoring_policy(&live.metadata, &patch).await.map(drop),
+                None => Ok(()),
+            };
+            if written.is_ok() {
+                kept.said = Some((counts, now));
+            }
+            status::said(written);
+        }
+    }
+
+    fn measure(&self, totals: &BTreeMap<String, Totals>) {
+        for (name, total) in totals {
+            for (resource, amount) in total.resources.iter() {
+                Metrics::set(&self.metrics.usage, name, resource, whole(resource, amount));
+            }
+            Metrics::set(&self.metrics.usage, name, "nodes", total.nodes);
+        }
+        for (name, pool) in &self.shelf.open().node_pools {
+            for (resource, limit) in pool.spec.limits.iter().flatten() {
+                let limit = Quantity::parse(&limit.0).map(|quantity| quantity.units_ceil());
+                if let Ok(limit) = limit {
+                    Metrics::set(&self.metrics.limits, name, resource, limit);
+                }
+            }
+        }
+    }
+}
+
+/// Units, where the model counts in thousandths.
+fn whole(resource: &str, amount: i64) -> i64 {
+    if resource == resources::CPU { amount / 1000 } else { amount }
+}
+
+impl Shelf {
+    /// What claims of a pool are stamped with; `None` for a pool that is not known.
+    pub fn pool_stamp(&self, pool: &str) -> Option<HashStamp> {
+        let known = self.open();
+        let pool = known.node_pools.get(pool)?;
+        Some(HashStamp {
+            uid: pool.metadata.uid.clone().unwrap_or_default(),
+            hash: whittle_cluster::hash::node_pool_hash(pool),
+            version: whittle_cluster::hash::NODE_POOL_VERSION.to_owned(),
+        })
+    }
+
+    /// What claims of a class are stamped with; `None` for a class that is not known.
+    pub fn class_stamp(&self, class: &str, ca_bundle: Option<&str>) -> Option<HashStamp> {
+        let known = self.open();
+        let class = known.node_classes.get(class)?;
+        Some(HashStamp {
+            uid: class.metadata.uid.clone().unwrap_or_default(),
+            hash: whittle_cluster::hash::node_class_hash(class, ca_bundle),
+            version: whittle_cluster::hash::NODE_CLASS_VERSION.to_owned(),
+        })
+    }
+}

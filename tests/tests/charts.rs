@@ -1,0 +1,96 @@
+//! What is written down twice because two programs read it stays the same: CRDs beside the charts, versions, IAM
+//! policies as files and inside the CloudFormation template.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests is a folder of the workspace").to_owned()
+}
+
+fn read(path: &str) -> String {
+    let whole = root().join(path);
+    std::fs::read_to_string(&whole).unwrap_or_else(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &str, error: &std::io::Error) -> String {
+    assert!(path.is_empty(), "{path}: {error}");
+    String::new()
+}
+
+fn names(folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(root().join(folder)).expect("the folder is there");
+    let mut names: Vec<String> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn charts_carry_the_generated_crds() {
+    for folder in ["charts/whittle/crds", "charts/whittle-crd/files"] {
+        assert_eq!(names(folder), names("crds"), "copy crds/*.yaml to {folder}");
+        for name in names("crds") {
+            assert_eq!(read(&format!("{folder}/{name}")), read(&format!("crds/{name}")), "copy crds/{name} to {folder}");
+        }
+    }
+}
+
+#[test]
+fn charts_have_the_version_of_the_workspace() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("the manifest is TOML");
+    let version = manifest["workspace"]["package"]["version"].as_str().expect("it has a version").to_owned();
+    for chart in ["charts/whittle/Chart.yaml", "charts/whittle-crd/Chart.yaml"] {
+        for key in ["version", "appVersion"] {
+            assert!(read(chart).contains(&format!("\n{key}: {version}\n")), "{chart}: {key} is not {version}");
+        }
+    }
+}
+
+/// Policy documents that stand as texts in the template: from an opening brace at the start of a block to its end.
+fn documents(template: &str) -> Vec<Value> {
+    let mut documents = Vec::new();
+    let mut block: Option<(usize, String)> = None;
+    for line in template.lines() {
+        let indent = line.len() - line.trim_start().len();
+        match &mut block {
+            None if line.trim() == "{" => block = Some((indent, line.to_owned())),
+            None => {}
+            Some((at, text)) => {
+                text.push('\n');
+                text.push_str(line);
+                if indent == *at && line.trim() == "}" {
+                    documents.push(serde_json::from_str(text).expect("a document is JSON"));
+                    block = None;
+                }
+            }
+        }
+    }
+    documents
+}
+
+#[test]
+fn the_template_has_the_policies_of_the_files() {
+    let of_template = documents(&read("examples/aws/cloudformation.yaml"));
+    let files = names("examples/aws/policies");
+    let of_files: Vec<(String, Value)> = files
+        .into_iter()
+        .filter(|name| name != "observe.json")
+        .map(|name| (name.clone(), serde_json::from_str(&read(&format!("examples/aws/policies/{name}"))).expect("it is JSON")))
+        .collect();
+    assert_eq!(of_template.len(), of_files.len());
+    for (name, document) in of_files {
+        assert!(of_template.contains(&document), "cloudformation.yaml has not the document of {name}");
+    }
+}
+
+#[test]
+fn an_observer_may_only_read() {
+    let document: Value = serde_json::from_str(&read("examples/aws/policies/observe.json")).expect("it is JSON");
+    let statements = document["Statement"].as_array().expect("there are statements");
+    for action in statements.iter().flat_map(|statement| statement["Action"].as_array().into_iter().flatten()) {
+        let verb = action.as_str().and_then(|action| action.split_once(':')).expect("an action has a service").1;
+        assert!(["Describe", "Get", "List"].iter().any(|word| verb.starts_with(word)), "{action}");
+    }
+    assert!(!statements.is_empty());
+}
