@@ -185,8 +185,8 @@ impl Engine {
             }
             let mut names = names;
             names.append(&mut std::mem::take(&mut round.world.touched));
-            lifecycle::advance(&mut round, &names);
             nominate(&mut round, &names);
+            lifecycle::advance(&mut round, &names);
             removal::empty_nodes(&mut round, &names, scorer);
             self.doubt(&names, now);
             self.schedule(&names, now);
@@ -276,6 +276,7 @@ impl Engine {
     }
 
     fn pod(&mut self, pod: &whittle_model::Pod, now: Timestamp) {
+        let asked = self.world.wants(&pod.key);
         let before = self.world.pods.get(&pod.key).and_then(|r| r.node.clone());
         let held = self.world.pods.get(&pod.key).is_some_and(|r| r.node.is_some() && !r.terminal());
         self.world.put_pod(pod);
@@ -292,7 +293,10 @@ impl Engine {
             self.ledger.done(&claim.unwrap_or_default(), Order::Nominate, &pod.key.to_string());
         }
         if self.world.pending.contains(&pod.key) {
-            self.batch.pod(&pod.uid, now);
+            // A pod that waits and is told again as it was, or nominated, asks for nothing new.
+            if asked != self.world.wants(&pod.key) {
+                self.batch.pod(&pod.uid, now);
+            }
         } else {
             self.batch.trust(&pod.key);
         }
@@ -443,19 +447,15 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
     }
 }
 
-/// Nominates planned pods to their nodes once these can take them: earlier kube-scheduler would try in vain and drop the
-/// nomination, later it would have put other pods there.
+/// Nominates planned pods to their nodes as soon as these have joined: when a node can take pods, its own must be known to
+/// kube-scheduler, or others take their room.
 fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
     if !round.world.settings.nominates() {
         return;
     }
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
-        let Some(node) = round.world.node_of(claim).filter(|node| lifecycle::usable(claim, node)) else { continue };
-        let node = node.name.clone();
-        if claim.status.registered.is_none() && !round.ledger.outstanding(name, Order::Register, &node) {
-            continue;
-        }
+        let Some(node) = round.world.node_of(claim).map(|node| node.name.clone()) else { continue };
         let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
         let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
         let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();

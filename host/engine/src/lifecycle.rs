@@ -156,7 +156,7 @@ fn initialize(round: &mut Round<'_>, claim: &NodeClaim) {
 }
 
 /// Whether pods can run on a node: it is ready, what its start waits for is done, and its devices are there.
-pub(crate) fn usable(claim: &NodeClaim, node: &Node) -> bool {
+fn usable(claim: &NodeClaim, node: &Node) -> bool {
     let starting = |t: &Taint| (keys::ephemeral_taint(&t.key) && t.key != keys::UNREGISTERED_TAINT) || claim.startup_taints.contains(t);
     let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
     node.ready && !missing && !node.taints.iter().any(starting)

@@ -293,6 +293,12 @@ impl World {
         self.touch_claims_of(&pod.key);
     }
 
+    /// What a pod that waits for a place asks for: who it is and what decides where it may go.
+    pub(crate) fn wants(&self, key: &PodKey) -> Option<(String, u32, u32)> {
+        let record = self.pods.get(key).filter(|_| self.pending.contains(key))?;
+        Some((record.uid.clone(), record.shape, record.identity))
+    }
+
     /// Marks the claims that a pod concerns: that of its node, of its nomination, of its plan.
     fn touch_claims_of(&mut self, key: &PodKey) {
         let Some(record) = self.pods.get(key) else { return };
