@@ -28,8 +28,10 @@ pub enum Told {
 pub struct Verdict {
     /// The object as it was judged.
     pub object: api::ScoringPolicy,
-    /// Digest and manifest of a module that can be asked, or why there is none.
-    pub outcome: Result<Loaded, String>,
+    /// The module that can be asked, be it that of an earlier spec.
+    pub serves: Option<Loaded>,
+    /// Why the spec as it is cannot be loaded, if so.
+    pub why: Option<String>,
 }
 
 /// A module that can be asked.
@@ -41,13 +43,20 @@ pub struct Loaded {
     pub manifest: serde_json::Value,
 }
 
+/// A policy that can be asked, and what it was made of.
+struct Serving {
+    spec: api::ScoringPolicySpec,
+    component: Arc<[u8]>,
+    loaded: Loaded,
+}
+
 /// Keeps policies loaded. Lives on a task of its own; compiling happens on threads for blocking work.
 pub struct Policies {
     loader: Arc<Loader>,
     objects: BTreeMap<String, api::ScoringPolicy>,
     config_maps: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// Policies that can be asked, with what they were made of: a spec that did not change is not loaded again.
-    serving: BTreeMap<String, (api::ScoringPolicySpec, Arc<[u8]>)>,
+    serving: BTreeMap<String, Serving>,
     inbox: mpsc::Sender<Inbox>,
     verdicts: mpsc::Sender<Verdict>,
 }
@@ -108,7 +117,7 @@ impl Policies {
             },
         };
         let (read, bytes) = component;
-        if self.serving.get(name).is_some_and(|(spec, known)| *spec == object.spec && *known == bytes) {
+        if self.serving.get(name).is_some_and(|serving| serving.spec == object.spec && serving.component == bytes) {
             return;
         }
         let (loader, given, code) = (Arc::clone(&self.loader), read.clone(), Arc::clone(&bytes));
@@ -119,10 +128,11 @@ impl Policies {
                 let digest = policy.module().digest().to_owned();
                 let manifest = policy.module().manifest();
                 let manifest = serde_json::json!({ "name": manifest.name, "version": manifest.version });
-                let outcome = Ok(Loaded { digest: digest.clone(), manifest });
-                self.serving.insert(name.to_owned(), (object.spec.clone(), Arc::clone(&bytes)));
+                let serves = Loaded { digest: digest.clone(), manifest };
+                self.serving
+                    .insert(name.to_owned(), Serving { spec: object.spec.clone(), component: Arc::clone(&bytes), loaded: serves.clone() });
                 self.tell(name, Some(asked(&read, Arc::new(policy), &digest, bytes))).await;
-                let _ = self.verdicts.send(Verdict { object, outcome }).await;
+                let _ = self.verdicts.send(Verdict { object, serves: Some(serves), why: None }).await;
             }
         }
     }
@@ -134,7 +144,8 @@ impl Policies {
         if !self.serving.contains_key(&name) {
             self.tell(&name, Some(missing(&name, read.as_ref(), &why))).await;
         }
-        let _ = self.verdicts.send(Verdict { object, outcome: Err(why) }).await;
+        let serves = self.serving.get(&name).map(|serving| serving.loaded.clone());
+        let _ = self.verdicts.send(Verdict { object, serves, why: Some(why) }).await;
     }
 
     async fn component(&self, read: &ScoringPolicyObject) -> Result<Arc<[u8]>, String> {

@@ -127,7 +127,8 @@ impl Pools {
 
     fn judged(&mut self, verdict: Verdict) {
         let name = verdict.object.metadata.name.clone().unwrap_or_default();
-        self.shelf.open().policies.insert(name.clone(), verdict.outcome.as_ref().err().cloned());
+        let missing = verdict.why.clone().filter(|_| verdict.serves.is_none());
+        self.shelf.open().policies.insert(name.clone(), missing);
         self.policies.insert(name, Kept { verdict, said: None });
     }
 
@@ -140,10 +141,13 @@ impl Pools {
             if kept.said.is_some_and(|(said, at)| said == counts || now - at < COUNTS) {
                 continue;
             }
-            let (digest, manifest, not_ready) = match &kept.verdict.outcome {
-                Ok(loaded) => (loaded.digest.clone(), Some(loaded.manifest.clone()), None),
-                Err(why) => (String::new(), None, Some(("ModuleNotReady".to_owned(), why.clone()))),
+            let Verdict { serves, why, .. } = &kept.verdict;
+            let said = |why: &String| match serves {
+                Some(_) => format!("{why}; the module before it serves on"),
+                None => why.clone(),
             };
+            let not_ready = why.as_ref().map(|why| ("ModuleNotReady".to_owned(), said(why)));
+            let (digest, manifest) = serves.clone().map_or_else(Default::default, |loaded| (loaded.digest, Some(loaded.manifest)));
             let found = PolicyFound { not_ready, digest, manifest, counts };
             let live = &kept.verdict.object;
             let written = match scoring_policy_patch(live, &found, clock::now()) {

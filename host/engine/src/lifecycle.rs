@@ -10,7 +10,7 @@ use whittle_model::{
 use crate::ledger::{Ledger, Order};
 use crate::report::{ClaimStep, Step};
 use crate::round::Round;
-use crate::world::World;
+use crate::world::{PodRecord, World};
 
 /// As Karpenter: a launch that has not come by then will not.
 pub(crate) const LAUNCH_TIMEOUT: Duration = Duration::minutes(5);
@@ -96,7 +96,7 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
         return;
     }
     let usable = claim.startup_taints.is_empty() && usable(claim, &node);
-    if !usable && registers_at(&node) > round.now {
+    if !(usable && awaited(round.world, claim, &node)) && registers_at(&node) > round.now {
         return;
     }
     if round.admit(&claim.name, Order::Register, &node.name) {
@@ -113,6 +113,13 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
         }
         round.act(Action::RegisterNode { node: node.name, claim: claim.name.clone(), labels, taints });
     }
+}
+
+/// Whether the pods that are planned for a node that joined are seen to be nominated to it: once its taint is gone,
+/// whoever comes first has its room.
+fn awaited(world: &World, claim: &NodeClaim, node: &Node) -> bool {
+    let settled = |record: &PodRecord| record.node.is_some() || record.nominated.as_ref() == Some(&node.name);
+    !world.settings.nominates() || world.assigned.pods(&claim.name).all(|pod| world.pods.get(pod).is_none_or(settled))
 }
 
 /// When a node that joined is registered at the latest. A kubelet that is nearly ready gets a moment, so that one

@@ -1,0 +1,189 @@
+//! Stories on real servers: a Kubernetes control plane, an AWS server, and the controller as it is shipped.
+//!
+//! What must not enter: what the controller's crates know of themselves; everything is seen from outside.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "printing is what this program is for")]
+
+mod audit;
+mod aws;
+mod bed;
+mod controller;
+mod kube;
+mod process;
+mod scale;
+mod stage;
+mod stories;
+mod wait;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::{Parser, Subcommand};
+
+use bed::Bed;
+use controller::Binaries;
+use stage::Stage;
+use stories::{STORIES, Story};
+
+/// Stories of the controller on a real Kubernetes control plane and an AWS server, all on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "whittle-e2e", version, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Seconds from an instance to its Node
+    #[arg(long, global = true, default_value_t = 2)]
+    boot: u32,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Tell the stories, one after another
+    Run {
+        /// Some of them; all when empty
+        names: Vec<String>,
+        /// Keep the folder of the bed also when all is well
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Print the names of the stories
+    List,
+    /// Start a bed, leave it running, and print its environment
+    Up {
+        /// Where it keeps its data; below the folder for temporary files when not given
+        dir: Option<PathBuf>,
+    },
+    /// End a bed that `up` left running
+    Down {
+        /// The folder of `up`
+        dir: Option<PathBuf>,
+    },
+    /// Ask for N pods on a node each, and print what that takes
+    Scale {
+        /// How many nodes
+        nodes: u32,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("whittle-e2e: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn say(what: &str) {
+    eprintln!("whittle-e2e: {what}");
+}
+
+fn standing(dir: &Option<PathBuf>) -> PathBuf {
+    dir.clone().unwrap_or_else(|| std::env::temp_dir().join("whittle-bed"))
+}
+
+fn passing() -> PathBuf {
+    std::env::temp_dir().join(format!("whittle-e2e-{}", std::process::id()))
+}
+
+fn run(arguments: &Arguments) -> Result<bool> {
+    process::end_all_when_told()?;
+    match &arguments.command {
+        Command::List => STORIES.iter().for_each(|story| println!("{:12} {}", story.name, story.tells)),
+        Command::Run { names, keep } => return tell(&chosen(names)?, arguments.boot, *keep),
+        Command::Up { dir } => {
+            let dir = standing(dir);
+            ensure!(!Bed::is_left(&dir), "a bed runs already in {}; `down` ends it", dir.display());
+            for (name, value) in Bed::start(&dir, arguments.boot, &say)?.leave()? {
+                println!("export {name}={value}");
+            }
+        }
+        Command::Down { dir } => {
+            let dir = standing(dir);
+            Bed::end_left(&dir)?;
+            std::fs::remove_dir_all(&dir)?;
+        }
+        Command::Scale { nodes } => {
+            let dir = passing();
+            let bed = Bed::start(&dir, arguments.boot, &say)?;
+            let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
+            let figures = scale::figures(&stage, *nodes).with_context(|| format!("logs are in {}", dir.display()))?;
+            for line in figures {
+                println!("{line}");
+            }
+            drop(bed);
+            std::fs::remove_dir_all(&dir)?;
+        }
+    }
+    Ok(true)
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Story>> {
+    if names.is_empty() {
+        return Ok(STORIES.iter().collect());
+    }
+    let find = |name: &String| match STORIES.iter().find(|story| story.name == name) {
+        Some(story) => Ok(story),
+        None => bail!("there is no story {name:?}; `list` prints their names"),
+    };
+    names.iter().map(find).collect()
+}
+
+/// Tells stories on one bed. Says whether all are true.
+fn tell(stories: &[&Story], boot: u32, keep: bool) -> Result<bool> {
+    let dir = passing();
+    let started = Instant::now();
+    let bed = Bed::start(&dir, boot, &say)?;
+    let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
+    println!("{:14} ok     {:5.0} s", "bed", started.elapsed().as_secs_f32());
+    let failed = stories.iter().filter(|story| !told(&stage, story)).count();
+    drop(bed);
+    println!("{} of {} stories ok, {failed} FAILED, {:.0} s", stories.len() - failed, stories.len(), started.elapsed().as_secs_f32());
+    if failed > 0 || keep {
+        println!("logs, journals and the audit log are in {}", dir.display());
+    } else {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    Ok(failed == 0)
+}
+
+fn told(stage: &Stage<'_>, story: &Story) -> bool {
+    let started = Instant::now();
+    stage.open(story.name);
+    // A story that panics is a story that failed; the bed goes on.
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (story.run)(stage)));
+    let outcome = outcome.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked")));
+    let seconds = started.elapsed().as_secs_f32();
+    match &outcome {
+        Ok(()) => println!("{:14} ok     {seconds:5.0} s", story.name),
+        Err(error) => println!("{:14} FAILED {seconds:5.0} s  {error:#}", story.name),
+    }
+    if outcome.is_err() {
+        note(stage, story.name);
+    }
+    if let Err(error) = stage.clear() {
+        println!("{:14} the stage could not be cleared: {error:#}", story.name);
+        return false;
+    }
+    outcome.is_ok()
+}
+
+/// Writes down what the cluster and AWS looked like when a story failed.
+fn note(stage: &Stage<'_>, name: &str) {
+    let dir: &Path = &stage.bed.dir;
+    let objects = stage.bed.kube.kubectl(&[
+        "get",
+        "nodepools,ec2nodeclasses,scoringpolicies,nodeclaims,nodes,pods,events",
+        "-A",
+        "-o",
+        "yaml",
+        "--ignore-not-found",
+    ]);
+    let _ = std::fs::write(dir.join(format!("{name}-objects.yaml")), objects.unwrap_or_else(|error| format!("{error:#}")));
+    let held = stage.bed.aws.told(&serde_json::json!({ "show": true }));
+    let _ =
+        std::fs::write(dir.join(format!("{name}-aws.json")), held.map_or_else(|error| format!("{error:#}"), |held| format!("{held:#}")));
+}
