@@ -9,9 +9,12 @@ fn start(args: &[&str], variables: &[(&str, &str)]) -> Output {
     command.output().expect("it was built with this test")
 }
 
+/// Arguments, environment, and what is said.
+type Row<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
+
 #[test]
 fn wrong_settings_are_refused_in_words() {
-    let rows: [(&[&str], &[(&str, &str)], &str); 6] = [
+    let rows: [Row<'_>; 6] = [
         (&[], &[], "--cluster-name"),
         (&[], &[("CLUSTER_NAME", "")], "CLUSTER_NAME is empty"),
         (&["--cluster-name=demo"], &[("IGNORE_DRA_REQUESTS", "false")], "IGNORE_DRA_REQUESTS=false is not supported"),
