@@ -14,9 +14,8 @@ use whittle_policy::{Chains, Member};
 
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::orders::{Order, order};
+use crate::orders::{self, Order};
 use crate::settings::Mode;
-use crate::voice;
 
 /// Events of one burst are taken together: two watches show what one write did within this time.
 const BURST: Span = Span::from_millis(10);
@@ -113,7 +112,7 @@ impl Brain {
         loop {
             let first = runtime.block_on(async { tokio::time::timeout(self.patience(), inbox.recv()).await });
             match first {
-                Ok(None | Some(Inbox::Stop)) => break,
+                Ok(None) => break,
                 Ok(Some(first)) => {
                     self.take(first);
                     std::thread::sleep(BURST);
@@ -200,7 +199,7 @@ impl Brain {
                 match self.mode {
                     Mode::Enforce => self.give(action)?,
                     Mode::Observe => {
-                        let name = voice::name(&action);
+                        let name = orders::name(&action);
                         tracing::info!(action = name, object = Order::Cluster(action).object(), "would act");
                     }
                 }
@@ -234,7 +233,7 @@ impl Brain {
     }
 
     fn give(&mut self, action: Action) -> Result<(), ()> {
-        match order(action, self.engine.world()) {
+        match orders::order(action, self.engine.world()) {
             Some(order) => self.outlets.orders.blocking_send(order).map_err(drop),
             None => Ok(()),
         }

@@ -14,8 +14,6 @@ pub struct About {
     pub zone: String,
     /// How it is paid for.
     pub capacity_type: Option<CapacityType>,
-    /// Its node; empty before registration.
-    pub node: String,
     /// Its uid.
     pub uid: String,
     /// Whether its node was registered.
@@ -37,7 +35,6 @@ impl Claims {
             node_pool: claim.node_pool.clone(),
             zone: status.zone.clone(),
             capacity_type: status.capacity_type,
-            node: status.node.clone(),
             uid: claim.uid.clone(),
             registered: status.registered.is_some(),
         };

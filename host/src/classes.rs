@@ -39,6 +39,8 @@ pub enum Told {
     Gone(String),
     /// A NodePool is as given.
     Pool(Box<NodePool>),
+    /// A NodePool is gone.
+    PoolGone(String),
     /// A registered node that booted from an image has this much memory.
     Memory {
         /// The image.
@@ -139,6 +141,9 @@ impl Keeper {
             Told::Pool(pool) => {
                 self.pools.insert(pool.name.clone(), *pool);
             }
+            Told::PoolGone(name) => {
+                self.pools.remove(&name);
+            }
             Told::Memory { image, instance_type, bytes } => {
                 if self.market.learn_memory(&image, &instance_type, bytes, clock::now()) {
                     self.all_due();
@@ -186,6 +191,7 @@ impl Keeper {
             return self.leave(name, &kept).await;
         }
         let input = input(&kept.object);
+        let first = !self.shelf.open().classes.contains_key(name);
         let candidates = self.candidates(name);
         let may_write = self.mode == Mode::Enforce && self.gate.is_open();
         let around = Surroundings {
@@ -212,7 +218,7 @@ impl Keeper {
         self.tell(name, not_ready, catalog, resolved, &kept).await;
         if let Some(kept) = self.kept.get_mut(name) {
             // Types that validation can try are known only after the first catalogue.
-            kept.next = if candidates.is_empty() && self.shelf.open().classes.contains_key(name) { Timestamp(0) } else { next };
+            kept.next = if first && self.shelf.open().classes.contains_key(name) { Timestamp(0) } else { next };
         }
     }
 

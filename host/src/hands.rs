@@ -14,8 +14,8 @@ use whittle_model::{Action, Event, LaunchFailure, NodeClaim, Outcome};
 use crate::brain::Inbox;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::orders::Order;
-use crate::shelf::Shelf;
+use crate::orders::{self, Order};
+use crate::shelf::{PROFILE, Shelf};
 use crate::voice;
 
 /// As many objects are written side by side: what a small API server answers without a queue.
@@ -111,8 +111,13 @@ impl Doors {
         }
     }
 
-    async fn write(&self, action: Action) {
-        let stamps = voice::stamps(&self.shelf, &action, self.ca_bundle.as_deref());
+    async fn write(&self, mut action: Action) {
+        if let Action::CreateClaim(claim) = &mut action
+            && let Some(profile) = self.shelf.profile_of(&claim.node_class)
+        {
+            claim.annotations.insert(PROFILE.to_owned(), profile);
+        }
+        let stamps = self.shelf.stamps(&action, self.ca_bundle.as_deref());
         match self.writer.apply(&action, &stamps).await {
             Ok(Written::Blocked(why)) => {
                 if let Action::Evict { pod } = &action {
@@ -121,7 +126,7 @@ impl Doors {
             }
             Ok(Written::Done | Written::Already | Written::Stale | Written::NotMine) | Err(WriteError::NotLeader { .. }) => {}
             Err(error) => {
-                self.metrics.refused("cluster", voice::name(&action));
+                self.metrics.refused("cluster", orders::name(&action));
                 tracing::warn!(error = %voice::chain(&error), "the API server did not do what was asked; it is asked again");
             }
         }

@@ -66,7 +66,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>, N: for<'w> FormatFields<'w> + 'stat
             line.insert("caller".to_owned(), meta.target().into());
         }
         line.insert("message".to_owned(), fields.0.remove("message").unwrap_or_default());
-        line.insert("commit".to_owned(), env!("CARGO_PKG_VERSION").into());
+        line.insert("commit".to_owned(), crate::COMMIT.into());
         line.extend(fields.0);
         writeln!(to, "{}", Value::Object(line))
     }

@@ -28,6 +28,12 @@ use clap::Parser as _;
 
 use settings::Settings;
 
+/// The commit this was built from, as the build was told.
+const COMMIT: &str = match option_env!("WHITTLE_COMMIT") {
+    Some(commit) => commit,
+    None => "unknown",
+};
+
 fn main() -> ExitCode {
     let settings = Settings::parse();
     if let Err(why) = settings.check() {
@@ -44,7 +50,7 @@ fn main() -> ExitCode {
     match runtime.block_on(run::run(settings)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "the controller ends");
+            tracing::error!(error = voice::chain(error.as_ref()), "the controller ends");
             ExitCode::FAILURE
         }
     }

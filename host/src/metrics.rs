@@ -123,7 +123,7 @@ pub struct Metrics {
     policy_failures: Family<OfPolicy, Counter>,
 }
 
-/// Bounds of durations in seconds: those that dashboards of Karpenter expect.
+/// Bounds of durations in seconds: some of those that Karpenter has; a round takes milliseconds.
 const SECONDS: [f64; 18] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 150.0, 300.0, 600.0];
 
 impl Metrics {
@@ -159,8 +159,7 @@ impl Metrics {
     fn register(&self) {
         let mut registry = self.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let build: Family<Build, Gauge> = Family::default();
-        let commit = option_env!("WHITTLE_COMMIT").unwrap_or("unknown");
-        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION"), goarch: std::env::consts::ARCH, commit }).set(1);
+        build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION"), goarch: std::env::consts::ARCH, commit: crate::COMMIT }).set(1);
         let karpenter = registry.sub_registry_with_prefix("karpenter");
         karpenter.register("build_info", "Version of the controller", build);
         karpenter.register("nodeclaims_created", "NodeClaims made", self.created.clone());

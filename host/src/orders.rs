@@ -68,6 +68,26 @@ impl Order {
     }
 }
 
+/// The name of an action in metrics.
+pub fn name(action: &Action) -> &'static str {
+    match action {
+        Action::CreateClaim(_) => "create_claim",
+        Action::Launch { .. } => "launch",
+        Action::UpdateClaim { .. } => "update_claim",
+        Action::RegisterNode { .. } => "register_node",
+        Action::InitializeNode { .. } => "initialize_node",
+        Action::Nominate { .. } => "nominate",
+        Action::DeleteClaim { .. } => "delete_claim",
+        Action::CordonNode { .. } => "cordon_node",
+        Action::Evict { .. } => "evict",
+        Action::Terminate { .. } => "terminate",
+        Action::TagInstance { .. } => "tag",
+        Action::TerminateStray { .. } => "terminate_stray",
+        Action::ReleaseNode { .. } => "release_node",
+        Action::ReleaseClaim { .. } => "release_claim",
+    }
+}
+
 /// The order that an action comes to; `None` when what it is about is gone.
 pub fn order(action: Action, world: &World) -> Option<Order> {
     Some(match action {

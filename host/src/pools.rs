@@ -7,8 +7,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use whittle_cluster::api;
 use whittle_cluster::write::{
-    ClassState, Gate, HashStamp, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth, Writer, node_pool_patch,
-    scoring_policy_patch,
+    ClassState, Gate, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth, Writer, node_pool_patch, scoring_policy_patch,
 };
 use whittle_model::{Quantity, keys, resources};
 use whittle_policy::chain::names;
@@ -182,28 +181,4 @@ impl Pools {
 /// Units, where the model counts in thousandths.
 fn whole(resource: &str, amount: i64) -> i64 {
     if resource == resources::CPU { amount / 1000 } else { amount }
-}
-
-impl Shelf {
-    /// What claims of a pool are stamped with; `None` for a pool that is not known.
-    pub fn pool_stamp(&self, pool: &str) -> Option<HashStamp> {
-        let known = self.open();
-        let pool = known.node_pools.get(pool)?;
-        Some(HashStamp {
-            uid: pool.metadata.uid.clone().unwrap_or_default(),
-            hash: whittle_cluster::hash::node_pool_hash(pool),
-            version: whittle_cluster::hash::NODE_POOL_VERSION.to_owned(),
-        })
-    }
-
-    /// What claims of a class are stamped with; `None` for a class that is not known.
-    pub fn class_stamp(&self, class: &str, ca_bundle: Option<&str>) -> Option<HashStamp> {
-        let known = self.open();
-        let class = known.node_classes.get(class)?;
-        Some(HashStamp {
-            uid: class.metadata.uid.clone().unwrap_or_default(),
-            hash: whittle_cluster::hash::node_class_hash(class, ca_bundle),
-            version: whittle_cluster::hash::NODE_CLASS_VERSION.to_owned(),
-        })
-    }
 }

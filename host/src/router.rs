@@ -11,11 +11,8 @@ use whittle_model::{Event, Node, NodeClaim, keys, resources};
 
 use crate::brain::Inbox;
 use crate::metrics::Metrics;
-use crate::shelf::Shelf;
+use crate::shelf::{PROFILE, Shelf};
 use crate::{classes, policies};
-
-/// The annotation with the instance profile that a claim was stamped with.
-const PROFILE: &str = "karpenter.k8s.aws/instance-profile-name";
 
 /// Who wants to know.
 pub struct Routes {
@@ -124,6 +121,8 @@ impl Router {
         }
         if let Event::NodePool(pool) = &event {
             self.class(classes::Told::Pool(pool.clone())).await;
+        } else if let Event::NodePoolGone(name) = &event {
+            self.class(classes::Told::PoolGone(name.clone())).await;
         } else if let Event::Claim(claim) = &event {
             self.shelf.open().claims.put(claim);
             self.learn(claim).await;
@@ -131,6 +130,7 @@ impl Router {
             self.note(node);
         } else if let Event::NodeGone(name) = &event {
             self.memory.remove(name);
+            self.routes.writer.node_gone(name);
         } else if let Event::Pod(pod) = &event {
             let mut known = self.shelf.open();
             match &pod.node {

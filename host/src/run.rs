@@ -122,8 +122,10 @@ async fn connect_all(settings: Settings, metrics: Arc<Metrics>, inbox: mpsc::Sen
         mode = ?settings.mode,
         "starting"
     );
-    let mut for_engine = settings.for_engine(about.minor, &account);
-    for_engine.observe = settings.mode == Mode::Observe;
+    for name in settings.without_effect() {
+        tracing::warn!(setting = name, "this setting has no effect in this version");
+    }
+    let for_engine = settings.for_engine(about.minor, &account);
     inbox.send(Inbox::Event(Event::Settings(for_engine))).await.context("the engine's inbox is closed")?;
     let gate = Gate::new();
     let (recorder, recording) = Recorder::new(client.clone(), gate.clone(), "karpenter");

@@ -104,10 +104,10 @@ pub struct Settings {
     /// Port of /healthz and /readyz.
     #[arg(long, env = "HEALTH_PROBE_PORT", default_value_t = 8081)]
     pub health_probe_port: u16,
-    /// Writes to the API server a second.
+    /// Requests to the API server a second.
     #[arg(long, env = "KUBE_CLIENT_QPS", default_value_t = 200)]
     pub kube_client_qps: u32,
-    /// Writes to the API server at once.
+    /// Requests to the API server at once.
     #[arg(long, env = "KUBE_CLIENT_BURST", default_value_t = 300)]
     pub kube_client_burst: u32,
     /// Profiles on the metrics port; there are none of this program, use perf.
@@ -125,13 +125,13 @@ pub struct Settings {
     /// Namespace of the lease; the controller's own when empty.
     #[arg(long, env = "LEADER_ELECTION_NAMESPACE", default_value = "")]
     pub leader_election_namespace: String,
-    /// Leave out the metrics of each pod and node.
+    /// Leave out the metrics of each pod and node; there are none yet.
     #[arg(long, env = "DISABLE_CLUSTER_STATE_OBSERVABILITY", default_value_t = false, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
     pub disable_cluster_state_observability: bool,
     /// Bytes of memory the container has, for charts that set it; nothing is collected here.
     #[arg(long, env = "MEMORY_LIMIT", default_value_t = -1, allow_hyphen_values = true)]
     pub memory_limit: i64,
-    /// Thousandths of a CPU the container asks for.
+    /// Thousandths of a CPU the container asks for, for charts that set it; nothing is scaled by it here.
     #[arg(long, env = "CPU_REQUESTS", default_value_t = 1000)]
     pub cpu_requests: u32,
     /// error, warn, info, debug or trace; or directives such as `info,whittle_cloud=debug`.
@@ -149,10 +149,10 @@ pub struct Settings {
     /// A batch of pods closes when no new one came for this long.
     #[arg(long, env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration)]
     pub batch_idle_duration: Duration,
-    /// Whether preferences of pods count.
+    /// Whether preferences of pods count; without effect yet.
     #[arg(long, env = "PREFERENCE_POLICY", default_value = "Respect", ignore_case = true)]
     pub preference_policy: PreferencePolicy,
-    /// What becomes of `minValues` that cannot be met.
+    /// What becomes of `minValues` that cannot be met; without effect yet.
     #[arg(long, env = "MIN_VALUES_POLICY", default_value = "Strict", ignore_case = true)]
     pub min_values_policy: MinValuesPolicy,
     /// Pods with resource claims are refused; `false` is not supported.
@@ -173,7 +173,7 @@ pub struct Settings {
     /// Certificate authority of the API server, base64; the controller's own when empty.
     #[arg(long, env = "CLUSTER_CA_BUNDLE", default_value = "")]
     pub cluster_ca_bundle: String,
-    /// Ask EKS for version and CIDR.
+    /// Kept for charts that set it: EKS is always asked for the CIDR.
     #[arg(long, env = "EKS_CONTROL_PLANE", default_value_t = false, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
     pub eks_control_plane: bool,
     /// Leave out services without an endpoint in the VPC.
@@ -273,6 +273,23 @@ impl Settings {
         Ok(())
     }
 
+    /// Settings that ask for something and change nothing yet, by the names of their variables.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let set = |asked: bool, name: &'static str| asked.then_some(name);
+        let gates = ["NodeRepair", "NodeOverlay", "SpotToSpotConsolidation", "StaticCapacity", "CapacityBuffer"];
+        let gate = |name: &&str| self.feature_gates.on(name, false);
+        [
+            set(self.preference_policy != PreferencePolicy::Respect, "PREFERENCE_POLICY"),
+            set(self.min_values_policy != MinValuesPolicy::Strict, "MIN_VALUES_POLICY"),
+            set(self.enable_profiling, "ENABLE_PROFILING"),
+            set(self.aws_feature_gates.on("NodeClassCEL", false), "AWS_FEATURE_GATES NodeClassCEL"),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(gates.into_iter().filter(gate))
+        .collect()
+    }
+
     /// Millionths of memory that the hypervisor keeps.
     pub fn vm_memory_overhead_ppm(&self) -> u32 {
         (self.vm_memory_overhead_percent * 1e6).round() as u32
@@ -297,6 +314,7 @@ impl Settings {
                 NominationChoice::Off => Nomination::Off,
             },
             kubernetes_minor,
+            observe: self.mode == Mode::Observe,
             cluster: Cluster { name: self.cluster_name.clone(), account: account.to_owned(), signals: BTreeMap::new() },
             ..whittle_model::Settings::default()
         }
@@ -351,6 +369,13 @@ mod tests {
             assert!(why.contains(word), "{why}");
         }
         assert!(parse(&["--feature-gates=NodeRepair"]).is_err_and(|e| e.contains("NodeRepair")));
+    }
+
+    #[test]
+    fn what_changes_nothing_yet_is_named() {
+        assert_eq!(parse(&[]).expect("it can be read").without_effect(), Vec::<&str>::new());
+        let asked = parse(&["--preference-policy=Ignore", "--feature-gates=NodeRepair=true,ReservedCapacity=true"]);
+        assert_eq!(asked.expect("it can be read").without_effect(), ["PREFERENCE_POLICY", "NodeRepair"]);
     }
 
     #[test]

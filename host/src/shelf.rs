@@ -7,10 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whittle_cloud::fleet::LaunchClass;
 use whittle_cluster::api;
-use whittle_cluster::write::PolicyCounts;
-use whittle_model::{Catalog, PodKey};
+use whittle_cluster::hash;
+use whittle_cluster::write::{HashStamp, PolicyCounts, Stamps};
+use whittle_model::{Action, Catalog, PodKey};
 
 use crate::claims::Claims;
+use crate::clock;
+
+/// The annotation of a claim with the instance profile its instance was given: profiles in use are not collected.
+pub const PROFILE: &str = "karpenter.k8s.aws/instance-profile-name";
 
 /// A class that can be launched from.
 #[derive(Debug, Clone)]
@@ -73,5 +78,44 @@ impl Shelf {
     /// How many claims use a class.
     pub fn users_of(&self, class: &str) -> usize {
         self.open().users.values().filter(|(used, _)| used == class).count()
+    }
+
+    /// The instance profile that a launch from a class takes now.
+    pub fn profile_of(&self, class: &str) -> Option<String> {
+        self.open().classes.get(class)?.class.resolved.instance_profile.clone()
+    }
+
+    /// What an action needs besides itself.
+    pub fn stamps(&self, action: &Action, ca_bundle: Option<&str>) -> Stamps {
+        let mut stamps = Stamps { now: clock::now(), ..Stamps::default() };
+        if let Action::CreateClaim(claim) = action {
+            stamps.pool = self.pool_stamp(&claim.node_pool);
+            stamps.class = self.class_stamp(&claim.node_class, ca_bundle);
+        } else if let Action::DeleteClaim { claim, .. } = action {
+            stamps.uid = Some(self.open().claims.get(claim).uid.clone()).filter(|uid| !uid.is_empty());
+        }
+        stamps
+    }
+
+    /// What claims of a pool are stamped with; `None` for a pool that is not known.
+    pub fn pool_stamp(&self, pool: &str) -> Option<HashStamp> {
+        let known = self.open();
+        let pool = known.node_pools.get(pool)?;
+        Some(HashStamp {
+            uid: pool.metadata.uid.clone().unwrap_or_default(),
+            hash: hash::node_pool_hash(pool),
+            version: hash::NODE_POOL_VERSION.to_owned(),
+        })
+    }
+
+    /// What claims of a class are stamped with; `None` for a class that is not known.
+    pub fn class_stamp(&self, class: &str, ca_bundle: Option<&str>) -> Option<HashStamp> {
+        let known = self.open();
+        let class = known.node_classes.get(class)?;
+        Some(HashStamp {
+            uid: class.metadata.uid.clone().unwrap_or_default(),
+            hash: hash::node_class_hash(class, ca_bundle),
+            version: hash::NODE_CLASS_VERSION.to_owned(),
+        })
     }
 }

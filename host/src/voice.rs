@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use whittle_cluster::write::{EventKind, Note, Recorder, Stamps, Subject};
+use whittle_cluster::write::{EventKind, Note, Recorder, Subject};
 use whittle_engine::Report;
 use whittle_engine::report::{ClaimStep, Step, Unplaced};
-use whittle_model::{Action, PodKey};
+use whittle_model::PodKey;
 
 use crate::metrics::Metrics;
 use crate::settings::Mode;
@@ -25,26 +25,6 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         cause = why.source();
     }
     text
-}
-
-/// The name of an action in metrics.
-pub fn name(action: &Action) -> &'static str {
-    match action {
-        Action::CreateClaim(_) => "create_claim",
-        Action::Launch { .. } => "launch",
-        Action::UpdateClaim { .. } => "update_claim",
-        Action::RegisterNode { .. } => "register_node",
-        Action::InitializeNode { .. } => "initialize_node",
-        Action::Nominate { .. } => "nominate",
-        Action::DeleteClaim { .. } => "delete_claim",
-        Action::CordonNode { .. } => "cordon_node",
-        Action::Evict { .. } => "evict",
-        Action::Terminate { .. } => "terminate",
-        Action::TagInstance { .. } => "tag",
-        Action::TerminateStray { .. } => "terminate_stray",
-        Action::ReleaseNode { .. } => "release_node",
-        Action::ReleaseClaim { .. } => "release_claim",
-    }
 }
 
 fn note(subject: Subject, kind: EventKind, reason: &str, message: &str) -> Note {
@@ -72,18 +52,6 @@ pub fn about_pod(shelf: &Shelf, pod: &PodKey, kind: EventKind, reason: &str, mes
 pub fn about_claim(shelf: &Shelf, claim: &str, kind: EventKind, reason: &str, message: &str) -> Note {
     let uid = shelf.open().claims.get(claim).uid.clone();
     note(subject("karpenter.sh/v1", "NodeClaim", claim, &uid), kind, reason, message)
-}
-
-/// What an action needs besides itself.
-pub fn stamps(shelf: &Shelf, action: &Action, ca_bundle: Option<&str>) -> Stamps {
-    let mut stamps = Stamps { now: crate::clock::now(), ..Stamps::default() };
-    if let Action::CreateClaim(claim) = action {
-        stamps.pool = shelf.pool_stamp(&claim.node_pool);
-        stamps.class = shelf.class_stamp(&claim.node_class, ca_bundle);
-    } else if let Action::DeleteClaim { claim, .. } = action {
-        stamps.uid = Some(shelf.open().claims.get(claim).uid.clone()).filter(|uid| !uid.is_empty());
-    }
-    stamps
 }
 
 /// Speaks for the engine.

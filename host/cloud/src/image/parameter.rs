@@ -48,8 +48,8 @@ impl Variant {
     }
 
     /// [`Self::requirements`] with that of an image's architecture as EC2 spells it, `x86_64` or `arm64`.
-    #[must_use]
-    pub fn requirements_with(self, architecture: &str) -> Vec<AmiRequirement> {
+    #[cfg(test)]
+    pub(crate) fn requirements_with(self, architecture: &str) -> Vec<AmiRequirement> {
         let mut all = self.requirements();
         all.push(one_of(keys::ARCH, if architecture == "x86_64" { "amd64" } else { architecture }));
         all

@@ -105,8 +105,8 @@ impl Market {
     }
 
     /// Whether types and the zones that offer them have been read, so that there are catalogues.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_ready(&self) -> bool {
         ready(&self.state().sources)
     }
 

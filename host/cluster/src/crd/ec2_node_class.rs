@@ -1,6 +1,7 @@
 //! EC2NodeClass. Some rules say "not all terms are wrong" where "no term is wrong" would be expected:
 //! clusters hold objects that passed them, so they stay as they are.
 
+use crate::from::FAMILIES;
 use serde_json::json;
 
 use super::document::{AGE, Column, Kind, READY};
@@ -19,15 +20,6 @@ const VOLUME_SIZE: &str = "^((?:[1-9][0-9]{0,3}|[1-4][0-9]{4}|[5][0-8][0-9]{3}|5
 const ACCOUNT: &str = "^[0-9]{12}$";
 /// A capacity reservation.
 const RESERVATION: &str = "^cr-[0-9a-z]+$";
-/// Image families by the name in an alias.
-const FAMILIES: [(&str, &str); 6] = [
-    ("al2", "AL2"),
-    ("al2023", "AL2023"),
-    ("bottlerocket", "Bottlerocket"),
-    ("windows2019", "Windows2019"),
-    ("windows2022", "Windows2022"),
-    ("windows2025", "Windows2025"),
-];
 
 pub(super) fn kind() -> Kind {
     Kind {

@@ -28,6 +28,8 @@ pub(crate) use amounts::parse_duration;
 pub(crate) use daemon_set::daemon_set;
 pub(crate) use node::node;
 pub(crate) use node_claim::node_claim;
+#[cfg(feature = "schema")]
+pub(crate) use node_class::FAMILIES;
 pub(crate) use node_class::node_class;
 pub use node_class::{Kubelet, NodeClassObject};
 pub(crate) use node_pool::node_pool;

@@ -42,7 +42,7 @@ pub struct Kubelet {
 }
 
 /// Families by the name in an alias.
-const FAMILIES: [(&str, &str); 6] = [
+pub(crate) const FAMILIES: [(&str, &str); 6] = [
     ("al2", "AL2"),
     ("al2023", "AL2023"),
     ("bottlerocket", "Bottlerocket"),
