@@ -82,6 +82,7 @@ fn offerings(facts: &InstanceFacts, zones: &[Zone<'_>], offered: &Offered, sourc
                 capacity_type,
                 price: price.unwrap_or(Micros(0)),
                 available: price.is_some() && zone.has_subnet,
+                reservation: None,
             });
         }
     }

@@ -51,6 +51,7 @@ fn instance_type(index: u32) -> InstanceType {
             capacity_type,
             price: price(step),
             available: true,
+            reservation: None,
         })
         .collect();
     InstanceType { name, labels, requirements: Arc::new(requirements.into_iter().collect()), capacity, allocatable, offerings }

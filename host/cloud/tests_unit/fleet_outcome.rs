@@ -37,6 +37,7 @@ fn catalog() -> Catalog {
         capacity_type,
         price: Micros(7),
         available: true,
+        reservation: None,
     };
     let both = [CapacityType::Spot, CapacityType::OnDemand];
     let of = |name: &str| InstanceType {

@@ -35,6 +35,7 @@ fn instance_type(line: &str) -> InstanceType {
         capacity_type,
         price,
         available: true,
+        reservation: None,
     };
     let offerings = ["a", "b"].iter().flat_map(|zone| {
         let spot = (spot.0 > 0).then(|| offering(zone, CapacityType::Spot, spot));

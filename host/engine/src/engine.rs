@@ -115,7 +115,26 @@ impl Engine {
                 self.world.node_classes.insert(class.name.clone(), class.clone());
                 self.supply(now);
             }
-            Event::NodePoolGone(_)
+            Event::VolumeClaim(_)
+            | Event::Volume(_)
+            | Event::StorageClass(_)
+            | Event::VolumeLimits(_)
+            | Event::PodDisruptionBudget(_)
+            | Event::NodeOverlay(_)
+            | Event::NodeOverlayGone(_) => {
+                self.world.note(event);
+                self.supply(now);
+            }
+            Event::VolumeClaimGone(_)
+            | Event::VolumeGone(_)
+            | Event::StorageClassGone(_)
+            | Event::VolumeLimitsGone(_)
+            | Event::VolumeAttachment(_)
+            | Event::VolumeAttachmentGone(_)
+            | Event::PodDisruptionBudgetGone(_)
+            | Event::LimitRange(_)
+            | Event::LimitRangeGone(_)
+            | Event::NodePoolGone(_)
             | Event::NodeClassGone(_)
             | Event::DaemonSet(_)
             | Event::DaemonSetGone(_)

@@ -22,6 +22,7 @@ pub mod report;
 mod round;
 pub mod scheduler;
 mod set_aside;
+mod storage;
 mod strays;
 mod world;
 

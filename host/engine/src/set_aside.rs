@@ -53,12 +53,28 @@ impl World {
             Event::NodeClassGone(name) => (ObjectKind::NodeClass, name.clone()),
             Event::DaemonSet(set) => (ObjectKind::DaemonSet, set.key.to_string()),
             Event::DaemonSetGone(key) => (ObjectKind::DaemonSet, key.to_string()),
+            Event::VolumeClaim(claim) => (ObjectKind::VolumeClaim, claim.key.to_string()),
+            Event::VolumeClaimGone(key) => (ObjectKind::VolumeClaim, key.to_string()),
+            Event::Volume(volume) => (ObjectKind::Volume, volume.name.clone()),
+            Event::VolumeGone(name) => (ObjectKind::Volume, name.clone()),
+            Event::StorageClass(class) => (ObjectKind::StorageClass, class.name.clone()),
+            Event::StorageClassGone(name) => (ObjectKind::StorageClass, name.clone()),
+            Event::PodDisruptionBudget(budget) => (ObjectKind::PodDisruptionBudget, budget.key.to_string()),
+            Event::PodDisruptionBudgetGone(key) => (ObjectKind::PodDisruptionBudget, key.to_string()),
+            Event::NodeOverlay(overlay) => (ObjectKind::NodeOverlay, overlay.name.clone()),
+            Event::NodeOverlayGone(name) => (ObjectKind::NodeOverlay, name.clone()),
             Event::Settings(_)
             | Event::Catalog(_)
             | Event::Price(..)
             | Event::Synced
             | Event::Namespace(..)
             | Event::NamespaceGone(_)
+            | Event::VolumeLimits(_)
+            | Event::VolumeLimitsGone(_)
+            | Event::VolumeAttachment(_)
+            | Event::VolumeAttachmentGone(_)
+            | Event::LimitRange(_)
+            | Event::LimitRangeGone(_)
             | Event::Outcome(_)
             | Event::Instances(_)
             | Event::Interrupted { .. }

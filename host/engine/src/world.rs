@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use whittle_model::{
-    Affinity, AntiAffinityTerm, Catalog, DaemonSet, Event, Labels, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Owner, Pod, PodKey,
-    PodPhase, Resources, Settings, Timestamp, Toleration,
+    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
+    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Timestamp, Toleration, TopologySpread,
 };
 
 use crate::assigned::Assigned;
 use crate::intern::Interner;
 use crate::set_aside::SetAside;
+use crate::storage::{Storage, StorageObjects};
 
 /// Everything of a pod that decides where it may go; pods of a workload share one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,7 +22,12 @@ pub(crate) struct Shape {
     pub(crate) requests: Resources,
     pub(crate) affinity: Affinity,
     pub(crate) tolerations: Vec<Toleration>,
-    pub(crate) anti_affinity: Vec<AntiAffinityTerm>,
+    pub(crate) spread: Vec<TopologySpread>,
+    pub(crate) pod_affinity: Vec<PodAffinityTerm>,
+    pub(crate) anti_affinity: Vec<PodAffinityTerm>,
+    pub(crate) preferences: Preferences,
+    pub(crate) host_ports: Vec<HostPort>,
+    pub(crate) resource_claims: bool,
     pub(crate) unsupported: Vec<String>,
     pub(crate) priority: i32,
     pub(crate) priority_class: String,
@@ -47,6 +54,11 @@ pub(crate) struct PodRecord {
     pub(crate) nominated: Option<String>,
     pub(crate) unschedulable: bool,
     pub(crate) deleting: bool,
+    pub(crate) ready: bool,
+    pub(crate) volumes: Box<[PodVolume]>,
+    pub(crate) started: Option<Timestamp>,
+    pub(crate) grace: Duration,
+    pub(crate) ends_at: Option<Timestamp>,
 }
 
 impl PodRecord {
@@ -91,6 +103,11 @@ pub struct World {
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    /// Claims, volumes, classes, limits and attachments.
+    pub(crate) storage: Storage,
+    pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
+    pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
+    pub(crate) overlays: BTreeMap<String, NodeOverlay>,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     /// Labels of namespaces.
     pub(crate) namespaces: BTreeMap<String, Labels>,
@@ -121,6 +138,10 @@ pub(crate) struct WorldObjects {
     pools: Vec<NodePool>,
     node_classes: Vec<NodeClass>,
     daemon_sets: Vec<DaemonSet>,
+    storage: StorageObjects,
+    budgets: Vec<PodDisruptionBudget>,
+    limit_ranges: Vec<LimitRange>,
+    overlays: Vec<NodeOverlay>,
     catalogs: Vec<Arc<Catalog>>,
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
@@ -150,7 +171,17 @@ impl World {
             requests: shape.requests.clone(),
             affinity: shape.affinity.clone(),
             tolerations: shape.tolerations.clone(),
+            spread: shape.spread.clone(),
+            pod_affinity: shape.pod_affinity.clone(),
             anti_affinity: shape.anti_affinity.clone(),
+            preferences: shape.preferences.clone(),
+            host_ports: shape.host_ports.clone(),
+            resource_claims: shape.resource_claims,
+            ready: record.ready,
+            volumes: record.volumes.to_vec(),
+            started: record.started,
+            grace: record.grace,
+            ends_at: record.ends_at,
             priority: shape.priority,
             priority_class: shape.priority_class.clone(),
             unsupported: shape.unsupported.clone(),
@@ -247,7 +278,12 @@ impl World {
             requests: pod.requests.clone(),
             affinity: pod.affinity.clone(),
             tolerations: pod.tolerations.clone(),
+            spread: pod.spread.clone(),
+            pod_affinity: pod.pod_affinity.clone(),
             anti_affinity: pod.anti_affinity.clone(),
+            preferences: pod.preferences.clone(),
+            host_ports: pod.host_ports.clone(),
+            resource_claims: pod.resource_claims,
             unsupported: pod.unsupported.clone(),
             priority: pod.priority,
             priority_class: pod.priority_class.clone(),
@@ -268,6 +304,11 @@ impl World {
             nominated: pod.nominated.clone(),
             unschedulable: pod.unschedulable,
             deleting: pod.deleting,
+            ready: pod.ready,
+            volumes: pod.volumes.clone().into_boxed_slice(),
+            started: pod.started,
+            grace: pod.grace,
+            ends_at: pod.ends_at,
         };
         if record.node.is_some() || record.terminal() || record.deleting {
             self.assigned.clear(&pod.key);
@@ -414,6 +455,20 @@ impl World {
             self.pools.remove(name);
         } else if let Event::NodeClassGone(name) = event {
             self.node_classes.remove(name);
+        } else if let Event::PodDisruptionBudget(budget) = event {
+            self.budgets.insert(budget.key.clone(), (**budget).clone());
+        } else if let Event::PodDisruptionBudgetGone(key) = event {
+            self.budgets.remove(key);
+        } else if let Event::LimitRange(range) = event {
+            self.limit_ranges.insert(range.key.clone(), (**range).clone());
+        } else if let Event::LimitRangeGone(key) = event {
+            self.limit_ranges.remove(key);
+        } else if let Event::NodeOverlay(overlay) = event {
+            self.overlays.insert(overlay.name.clone(), (**overlay).clone());
+        } else if let Event::NodeOverlayGone(name) = event {
+            self.overlays.remove(name);
+        } else {
+            self.storage.note(event);
         }
     }
 
@@ -437,6 +492,10 @@ impl World {
             pools: self.pools.values().cloned().collect(),
             node_classes: self.node_classes.values().cloned().collect(),
             daemon_sets: self.daemon_sets.values().cloned().collect(),
+            storage: self.storage.objects(),
+            budgets: self.budgets.values().cloned().collect(),
+            limit_ranges: self.limit_ranges.values().cloned().collect(),
+            overlays: self.overlays.values().cloned().collect(),
             catalogs: self.catalogs.values().cloned().collect(),
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
@@ -460,6 +519,10 @@ impl World {
         world.pools = objects.pools.into_iter().map(|p| (p.name.clone(), p)).collect();
         world.node_classes = objects.node_classes.into_iter().map(|c| (c.name.clone(), c)).collect();
         world.daemon_sets = objects.daemon_sets.into_iter().map(|d| (d.key.clone(), d)).collect();
+        world.storage = Storage::of_objects(objects.storage);
+        world.budgets = objects.budgets.into_iter().map(|b| (b.key.clone(), b)).collect();
+        world.limit_ranges = objects.limit_ranges.into_iter().map(|l| (l.key.clone(), l)).collect();
+        world.overlays = objects.overlays.into_iter().map(|o| (o.name.clone(), o)).collect();
         world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();

@@ -157,7 +157,14 @@ fn what_hangs_on_an_unreadable_object_stays() {
             })),
             ObjectKind::Pod => Event::PodGone(PodKey::new("default", "odd")),
             ObjectKind::NodeClaim => Event::Claim(Box::new(door.claims[&claim.name].clone())),
-            ObjectKind::Node | ObjectKind::NodeClass | ObjectKind::DaemonSet => Event::Node(Box::new(door.nodes[&on].clone())),
+            ObjectKind::Node
+            | ObjectKind::NodeClass
+            | ObjectKind::DaemonSet
+            | ObjectKind::VolumeClaim
+            | ObjectKind::Volume
+            | ObjectKind::StorageClass
+            | ObjectKind::PodDisruptionBudget
+            | ObjectKind::NodeOverlay => Event::Node(Box::new(door.nodes[&on].clone())),
         };
         door.tell(&readable);
         let actions = door.pass(Duration::minutes(30));

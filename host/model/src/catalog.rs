@@ -55,6 +55,21 @@ pub struct Offering {
     /// False when this offering is known not to be for sale (no subnet in the zone, no price).
     /// Sold-out answers are remembered by the engine, not here.
     pub available: bool,
+    /// The capacity reservation behind it, when it is `reserved`.
+    pub reservation: Option<Reservation>,
+}
+
+/// A capacity reservation behind an offering.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// `cr-…`.
+    pub id: String,
+    /// Whether it is a capacity block rather than a default reservation.
+    pub block: bool,
+    /// Whether its owner may take it back at any time.
+    pub interruptible: bool,
+    /// Instances that may still be launched into it.
+    pub left: u32,
 }
 
 /// The name of an offering in every table: type, zone, capacity type.

@@ -35,6 +35,8 @@ pub struct NodeClaim {
     pub created: Timestamp,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// Since when, while it is being deleted.
+    pub deleted_at: Option<Timestamp>,
     /// What became of it.
     pub status: ClaimStatus,
 }
@@ -70,4 +72,32 @@ pub struct ClaimStatus {
     pub last_pod_event: Option<Timestamp>,
     /// The last launch failure, if the last try failed: reason and message.
     pub launch_error: Option<(String, String)>,
+    /// It no longer is what its pool and node class ask for: reason and since when.
+    pub drifted: Option<(String, Timestamp)>,
+    /// Since when its node has been left alone for the pool's `consolidateAfter`.
+    pub consolidatable: Option<Timestamp>,
+    /// A move that takes it away is under way: `Empty`, `Underutilized` or `Drifted`, and since when.
+    pub disrupted: Option<(String, Timestamp)>,
+    /// How its drain went, while it goes.
+    pub drained: Milestone,
+    /// How its volumes were let go, while it goes.
+    pub volumes_detached: Milestone,
+    /// Since when its instance has been ending.
+    pub instance_terminating: Option<Timestamp>,
+    /// Why the node is less than the claim promised, if so (`ConsistentStateFound` false).
+    pub inconsistent: Option<(String, Timestamp)>,
+}
+
+/// A step of a claim's removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub enum Milestone {
+    /// Not begun.
+    #[default]
+    Ahead,
+    /// Under way since then.
+    Since(Timestamp),
+    /// Given up at that time, because the grace period was over.
+    GivenUp(Timestamp),
+    /// Done at that time.
+    Done(Timestamp),
 }

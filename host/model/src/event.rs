@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CapacityType, Catalog, DaemonSet, Labels, Micros, Node, NodeClaim, NodeClass, NodePool, OfferingKey, Pod, PodKey, Resources, Settings,
-    Timestamp,
+    CapacityType, Catalog, DaemonSet, Labels, LimitRange, Micros, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, OfferingKey, Pod,
+    PodDisruptionBudget, PodKey, Resources, Settings, StorageClass, Timestamp, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
 };
 
 /// Something that happened, in the order the doors saw it.
@@ -48,6 +48,38 @@ pub enum Event {
     Namespace(String, Labels),
     /// A namespace is gone.
     NamespaceGone(String),
+    /// A PersistentVolumeClaim is as given.
+    VolumeClaim(Box<VolumeClaim>),
+    /// A PersistentVolumeClaim is gone.
+    VolumeClaimGone(PodKey),
+    /// A PersistentVolume is as given.
+    Volume(Box<Volume>),
+    /// A PersistentVolume is gone.
+    VolumeGone(String),
+    /// A StorageClass is as given.
+    StorageClass(Box<StorageClass>),
+    /// A StorageClass is gone.
+    StorageClassGone(String),
+    /// A node may hold so many volumes.
+    VolumeLimits(Box<VolumeLimits>),
+    /// The volume limits of a node are gone.
+    VolumeLimitsGone(String),
+    /// A node holds a volume.
+    VolumeAttachment(Box<VolumeAttachment>),
+    /// A node let go of a volume: the attachment's name.
+    VolumeAttachmentGone(String),
+    /// A PodDisruptionBudget is as given.
+    PodDisruptionBudget(Box<PodDisruptionBudget>),
+    /// A PodDisruptionBudget is gone.
+    PodDisruptionBudgetGone(PodKey),
+    /// A LimitRange is as given.
+    LimitRange(Box<LimitRange>),
+    /// A LimitRange is gone.
+    LimitRangeGone(PodKey),
+    /// A NodeOverlay is as given.
+    NodeOverlay(Box<NodeOverlay>),
+    /// A NodeOverlay is gone.
+    NodeOverlayGone(String),
     /// What an action came to.
     Outcome(Box<Outcome>),
     /// All instances that carry the cluster's tag, as of one reading of the whole list.
@@ -95,6 +127,16 @@ pub enum ObjectKind {
     NodeClass,
     /// DaemonSet.
     DaemonSet,
+    /// PersistentVolumeClaim.
+    VolumeClaim,
+    /// PersistentVolume.
+    Volume,
+    /// StorageClass.
+    StorageClass,
+    /// PodDisruptionBudget.
+    PodDisruptionBudget,
+    /// NodeOverlay.
+    NodeOverlay,
 }
 
 /// An instance that carries the cluster's tag.

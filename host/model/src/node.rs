@@ -23,10 +23,23 @@ pub struct Node {
     pub allocatable: Resources,
     /// Whether its condition `Ready` is true.
     pub ready: bool,
+    /// Its conditions, `Ready` among them, in the order of their names.
+    pub conditions: Vec<NodeCondition>,
     /// `spec.unschedulable`: cordoned.
     pub cordoned: bool,
     /// When it was made.
     pub created: Timestamp,
     /// Whether it is being deleted.
     pub deleting: bool,
+}
+
+/// A condition of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeCondition {
+    /// Such as `Ready` or `StorageReady`.
+    pub name: String,
+    /// Whether it holds; `None` is unknown.
+    pub holds: Option<bool>,
+    /// Since when.
+    pub since: Timestamp,
 }

@@ -21,6 +21,8 @@ pub struct NodePool {
     pub limits: Limits,
     /// When its nodes may go.
     pub disruption: Disruption,
+    /// How many nodes it keeps whatever pods ask for; `None` for a pool that follows the pods.
+    pub replicas: Option<u32>,
     /// Why no node may be launched from it, if so.
     pub not_ready: Option<String>,
     /// Whether it is being deleted.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{LabelSelector, Labels, Requirements, Resources, Timestamp, Toleration};
+use crate::{Duration, LabelSelector, Labels, Requirements, Resources, Timestamp, Toleration};
 
 /// The name of a pod: namespace and name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -50,14 +50,88 @@ pub struct Owner {
     pub name: String,
 }
 
-/// One required pod anti-affinity term on `kubernetes.io/hostname`: no node may hold both this pod
-/// and a pod that the term selects.
+/// One term of pod affinity or anti-affinity: the pods it selects, and the node label within whose
+/// values it counts. `matchLabelKeys` and `mismatchLabelKeys` are part of the selector already.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct AntiAffinityTerm {
+pub struct PodAffinityTerm {
+    /// Nodes with one value of this label are one domain.
+    pub topology_key: String,
     /// Namespaces whose pods count, sorted.
     pub namespaces: Vec<String>,
+    /// Namespaces with such labels count too; `None` adds none, the empty selector adds all.
+    pub namespace_selector: Option<LabelSelector>,
     /// The pods meant.
     pub selector: LabelSelector,
+}
+
+/// A topology spread constraint. `matchLabelKeys` are part of the selector already.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TopologySpread {
+    /// Nodes with one value of this label are one domain.
+    pub topology_key: String,
+    /// By how much the count of a domain may exceed the least of all, at least 1.
+    pub max_skew: u32,
+    /// With fewer eligible domains than this the least count is taken to be 0.
+    pub min_domains: Option<u32>,
+    /// `DoNotSchedule`; false is `ScheduleAnyway`.
+    pub required: bool,
+    /// The pods that count, of the pod's own namespace.
+    pub selector: LabelSelector,
+    /// `nodeAffinityPolicy: Honor`: only nodes that the pod's node selector and required node affinity accept are domains.
+    pub honor_affinity: bool,
+    /// `nodeTaintsPolicy: Honor`: only nodes whose taints the pod tolerates are domains.
+    pub honor_taints: bool,
+}
+
+/// What a pod would rather have. Each entry has its weight, 1 to 100, in the order written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Preferences {
+    /// Nodes that meet these.
+    pub nodes: Vec<(i32, Requirements)>,
+    /// To be in a domain with the pods of the term.
+    pub near: Vec<(i32, PodAffinityTerm)>,
+    /// To be in a domain without them.
+    pub away: Vec<(i32, PodAffinityTerm)>,
+}
+
+/// Protocol of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+}
+
+/// A port of the node that a pod takes for itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct HostPort {
+    /// 1 to 65535.
+    pub port: u16,
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// The address it binds to; empty is all addresses of the node (also written `0.0.0.0` and `::`).
+    pub ip: String,
+}
+
+impl HostPort {
+    /// Whether two ports cannot be taken on one node.
+    #[must_use]
+    pub fn collides(&self, other: &Self) -> bool {
+        self.port == other.port && self.protocol == other.protocol && (self.ip == other.ip || self.ip.is_empty() || other.ip.is_empty())
+    }
+}
+
+/// A volume of a pod that a PersistentVolumeClaim stands for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PodVolume {
+    /// Name of the claim, in the pod's namespace; of an ephemeral volume `<pod>-<volume>`.
+    pub claim: String,
+    /// Of a generic ephemeral volume, whose claim is made once the pod is: its storage class (`None` is the default class).
+    pub ephemeral: Option<Option<String>>,
 }
 
 /// Which nodes a pod accepts.
@@ -102,8 +176,28 @@ pub struct Pod {
     pub affinity: Affinity,
     /// The taints it ignores.
     pub tolerations: Vec<Toleration>,
-    /// The pods it does not share a node with.
-    pub anti_affinity: Vec<AntiAffinityTerm>,
+    /// How it spreads with others, required and preferred.
+    pub spread: Vec<TopologySpread>,
+    /// The pods in whose domains it must be (required pod affinity).
+    pub pod_affinity: Vec<PodAffinityTerm>,
+    /// The pods in whose domains it must not be (required pod anti-affinity).
+    pub anti_affinity: Vec<PodAffinityTerm>,
+    /// What it would rather have.
+    pub preferences: Preferences,
+    /// The node's ports it takes, each once.
+    pub host_ports: Vec<HostPort>,
+    /// Its volumes that claims stand for.
+    pub volumes: Vec<PodVolume>,
+    /// Whether it asks for devices by resource claims (dynamic resource allocation).
+    pub resource_claims: bool,
+    /// Whether its condition `Ready` is true.
+    pub ready: bool,
+    /// When the kubelet took it up.
+    pub started: Option<Timestamp>,
+    /// How long it has to end once asked to (`terminationGracePeriodSeconds`).
+    pub grace: Duration,
+    /// When its time to end is over, while it is being deleted (`deletionTimestamp`).
+    pub ends_at: Option<Timestamp>,
     /// Priority value; higher goes first at kube-scheduler.
     pub priority: i32,
     /// Name of the priority class, empty when none.

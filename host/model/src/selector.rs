@@ -36,6 +36,12 @@ pub struct LabelSelector {
 }
 
 impl LabelSelector {
+    /// The selector that no labels satisfy: what an absent selector means in affinity and spread.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self { requirements: vec![SelectorRequirement { key: String::new(), operator: SelectorOperator::In, values: Vec::new() }] }
+    }
+
     /// The selector of these exact labels.
     #[must_use]
     pub fn of_labels(labels: &Labels) -> Self {
@@ -80,6 +86,7 @@ mod tests {
             (one("app", SelectorOperator::Exists, &[]), true),
             (one("app", SelectorOperator::DoesNotExist, &[]), false),
             (one("tier", SelectorOperator::DoesNotExist, &[]), true),
+            (LabelSelector::nothing(), false),
         ] {
             assert_eq!(selector.matches(&labels), hit, "{selector:?}");
         }

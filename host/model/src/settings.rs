@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Duration;
+use crate::{Duration, TopologySpread};
 
 /// How pods are packed onto new nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -37,6 +37,37 @@ pub struct Cluster {
     pub signals: BTreeMap<String, i64>,
 }
 
+/// Feature gates, with Karpenter's names and defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a gate of its own")]
+pub struct Features {
+    /// `ReservedCapacity`: capacity reservations are bought into.
+    pub reserved_capacity: bool,
+    /// `SpotToSpotConsolidation`: spot nodes may be exchanged for cheaper spot nodes.
+    pub spot_to_spot: bool,
+    /// `NodeOverlay`: overlays change prices and capacity.
+    pub node_overlay: bool,
+    /// `StaticCapacity`: pools with `replicas` keep that many nodes.
+    pub static_capacity: bool,
+    /// `NodeRepair`: nodes that stay unhealthy are replaced.
+    pub node_repair: bool,
+    /// `CapacityBuffer`: room is kept free for pods to come.
+    pub capacity_buffer: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self {
+            reserved_capacity: true,
+            spot_to_spot: false,
+            node_overlay: false,
+            static_capacity: false,
+            node_repair: false,
+            capacity_buffer: false,
+        }
+    }
+}
+
 /// Settings; the defaults are Karpenter's where it has the setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -58,6 +89,14 @@ pub struct Settings {
     /// Whether actions are only said and never carried out: each poll then thinks on a copy of the world, so that
     /// nothing counts as ordered.
     pub observe: bool,
+    /// Whether preferences of pods count (`PREFERENCE_POLICY`): if not, they are left out from the start.
+    pub respect_preferences: bool,
+    /// Whether a claim may have fewer values than its pool's `minValues` when no types have more (`MIN_VALUES_POLICY=BestEffort`).
+    pub relax_min_values: bool,
+    /// Spread constraints for pods that have none (`SCHEDULER_CONFIG`); their selectors are those of the pod's controller and Services.
+    pub default_spread: Vec<TopologySpread>,
+    /// What is switched on besides.
+    pub features: Features,
     /// Budget of the improvement phase, in steps; a step is about a hundred comparisons.
     pub improvement_steps: u64,
 }
@@ -81,6 +120,10 @@ impl Default for Settings {
             cluster: Cluster::default(),
             compare_policies: false,
             observe: false,
+            respect_preferences: true,
+            relax_min_values: false,
+            default_spread: Vec::new(),
+            features: Features::default(),
             improvement_steps: 1_000_000,
         }
     }

@@ -2,7 +2,7 @@
 //! ones. Fixtures are data compiled in; nothing is drawn from a clock or the machine.
 
 use whittle_model::resources::{CPU, MEMORY, PODS};
-use whittle_model::{AntiAffinityTerm, LabelSelector, Labels, Pod, PodKey, Resources, Timestamp};
+use whittle_model::{LabelSelector, Labels, Pod, PodAffinityTerm, PodKey, Resources, Timestamp};
 
 const MIB: i64 = 1 << 20;
 const NAMESPACE: &str = "default";
@@ -146,7 +146,12 @@ pub fn generic(draws: &[Draw]) -> Vec<Pod> {
 #[must_use]
 pub fn anti(draws: &[Draw]) -> Vec<Pod> {
     let labels = Labels::from([("app".to_owned(), "nginx".to_owned())]);
-    let term = AntiAffinityTerm { namespaces: vec![NAMESPACE.to_owned()], selector: LabelSelector::of_labels(&labels) };
+    let term = PodAffinityTerm {
+        topology_key: whittle_model::keys::HOSTNAME.to_owned(),
+        namespace_selector: None,
+        namespaces: vec![NAMESPACE.to_owned()],
+        selector: LabelSelector::of_labels(&labels),
+    };
     let mut all = generic(draws);
     for (pod, _) in all.iter_mut().zip(draws).filter(|(_, draw)| draw.kind == "anti") {
         pod.labels = labels.clone();

@@ -7,8 +7,8 @@ use whittle_bench::reference::{Outcome, Reference};
 use whittle_bench::{Input, bound, fixtures};
 use whittle_model::resources::{CPU, MEMORY, NODES, PODS};
 use whittle_model::{
-    AntiAffinityTerm, CapacityType, Catalog, DaemonSet, Effect, InstanceType, LabelSelector, Labels, Limits, Micros, NodePool, Offering,
-    Pod, PodKey, Requirement, Requirements, Resources, Taint, Template, Timestamp, Toleration, keys,
+    CapacityType, Catalog, DaemonSet, Effect, InstanceType, LabelSelector, Labels, Limits, Micros, NodePool, Offering, Pod,
+    PodAffinityTerm, PodKey, Requirement, Requirements, Resources, Taint, Template, Timestamp, Toleration, keys,
 };
 
 fn labels(pairs: &[(&str, &str)]) -> Labels {
@@ -24,6 +24,7 @@ fn sold(name: &str, cores: i64, cents: i64) -> InstanceType {
         capacity_type,
         price: Micros(cents * 10_000),
         available: true,
+        reservation: None,
     };
     let all = Resources::of(&[(CPU, cores * 1000), (MEMORY, cores << 32), (PODS, 8)]);
     InstanceType {
@@ -166,7 +167,12 @@ fn taints_keep_pods_away_that_do_not_tolerate_them() {
 fn anti_affinity_holds_in_both_directions() {
     let web = labels(&[("app", "web")]);
     let mut shy = pod("shy", 200);
-    shy.anti_affinity = vec![AntiAffinityTerm { namespaces: vec!["default".to_owned()], selector: LabelSelector::of_labels(&web) }];
+    shy.anti_affinity = vec![PodAffinityTerm {
+        topology_key: whittle_model::keys::HOSTNAME.to_owned(),
+        namespace_selector: None,
+        namespaces: vec!["default".to_owned()],
+        selector: LabelSelector::of_labels(&web),
+    }];
     let mut first = pod("first", 300);
     first.labels = web.clone();
     let mut later = pod("later", 100);

@@ -122,6 +122,7 @@ mod tests {
                 capacity_type,
                 price: Micros(1),
                 available: true,
+                reservation: None,
             };
             let both = [CapacityType::Spot, CapacityType::OnDemand];
             let offerings = ["a", "b"].iter().flat_map(|zone| both.map(|ct| offering(zone, ct))).collect();

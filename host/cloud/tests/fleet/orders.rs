@@ -41,6 +41,7 @@ fn instance_type(line: &str) -> InstanceType {
         capacity_type,
         price,
         available: true,
+        reservation: None,
     };
     let both = [(CapacityType::Spot, price(2)), (CapacityType::OnDemand, price(1))];
     let sold = both.into_iter().filter(|(_, price)| price.0 > 0);

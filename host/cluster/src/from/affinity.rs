@@ -1,7 +1,7 @@
 //! Which nodes a pod accepts, and which pods it does not share one with.
 
 use k8s_openapi::api::core::v1 as core;
-use whittle_model::{Affinity, AntiAffinityTerm, Requirement, Requirements, keys};
+use whittle_model::{Affinity, PodAffinityTerm, Requirement, Requirements, keys};
 
 use super::{Cx, requirement, selector};
 
@@ -48,7 +48,7 @@ fn unsatisfiable() -> Requirements {
 }
 
 /// Required pod anti-affinity on the host name; every other pod affinity is listed as unsupported.
-pub(super) fn anti_affinity(namespace: &str, spec: &core::PodSpec, cx: &mut Cx) -> Vec<AntiAffinityTerm> {
+pub(super) fn anti_affinity(namespace: &str, spec: &core::PodSpec, cx: &mut Cx) -> Vec<PodAffinityTerm> {
     let Some(affinity) = &spec.affinity else { return Vec::new() };
     cx.key("affinity", |cx| {
         if let Some(pods) = &affinity.pod_affinity
@@ -62,7 +62,7 @@ pub(super) fn anti_affinity(namespace: &str, spec: &core::PodSpec, cx: &mut Cx) 
     })
 }
 
-fn anti_terms(namespace: &str, anti: &core::PodAntiAffinity, cx: &mut Cx) -> Vec<AntiAffinityTerm> {
+fn anti_terms(namespace: &str, anti: &core::PodAntiAffinity, cx: &mut Cx) -> Vec<PodAffinityTerm> {
     if anti.preferred_during_scheduling_ignored_during_execution.as_ref().is_some_and(|t| !t.is_empty()) {
         cx.cannot_read("preferredDuringSchedulingIgnoredDuringExecution");
     }
@@ -74,7 +74,7 @@ fn anti_terms(namespace: &str, anti: &core::PodAntiAffinity, cx: &mut Cx) -> Vec
     terms
 }
 
-fn anti_term(namespace: &str, term: &core::PodAffinityTerm, cx: &mut Cx) -> Option<AntiAffinityTerm> {
+fn anti_term(namespace: &str, term: &core::PodAffinityTerm, cx: &mut Cx) -> Option<PodAffinityTerm> {
     if term.topology_key.is_empty() {
         cx.broken("topologyKey is missing: write the node label to keep apart by, such as kubernetes.io/hostname");
         return None;
@@ -102,5 +102,5 @@ fn anti_term(namespace: &str, term: &core::PodAffinityTerm, cx: &mut Cx) -> Opti
     }
     namespaces.sort();
     namespaces.dedup();
-    Some(AntiAffinityTerm { namespaces, selector })
+    Some(PodAffinityTerm { topology_key: term.topology_key.clone(), namespaces, namespace_selector: None, selector })
 }

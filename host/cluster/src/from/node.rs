@@ -1,7 +1,7 @@
 //! Nodes.
 
 use k8s_openapi::api::core::v1 as core;
-use whittle_model::{Labels, Node, keys};
+use whittle_model::{Labels, Node, NodeCondition, keys};
 
 use super::{Cx, amounts::resources_of, names, taints};
 
@@ -27,10 +27,25 @@ pub(crate) fn node(written: &core::Node, cx: &mut Cx) -> Node {
         allocatable: if allocatable.is_empty() { capacity.clone() } else { allocatable },
         capacity,
         ready: conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True"),
+        conditions: told(conditions),
         cordoned: spec.and_then(|s| s.unschedulable).unwrap_or(false),
         created: names::timestamp(meta.creation_timestamp.as_ref()),
         deleting: meta.deletion_timestamp.is_some(),
     }
+}
+
+fn told(written: &[core::NodeCondition]) -> Vec<NodeCondition> {
+    let holds = |status: &str| match status {
+        "True" => Some(true),
+        "False" => Some(false),
+        _ => None,
+    };
+    let mut all: Vec<NodeCondition> = written
+        .iter()
+        .map(|c| NodeCondition { name: c.type_.clone(), holds: holds(&c.status), since: names::timestamp(c.last_transition_time.as_ref()) })
+        .collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
 }
 
 /// Labels with the stable spelling of deprecated keys beside the old one, since requirements are

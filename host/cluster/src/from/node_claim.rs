@@ -36,6 +36,7 @@ pub(crate) fn node_claim(written: &api::NodeClaim, cx: &mut Cx) -> NodeClaim {
             uid: meta.uid.clone().unwrap_or_default(),
             created: names::timestamp(meta.creation_timestamp.as_ref()),
             deleting: meta.deletion_timestamp.is_some(),
+            deleted_at: meta.deletion_timestamp.as_ref().map(|at| names::timestamp(Some(at))),
             labels,
             status,
         }

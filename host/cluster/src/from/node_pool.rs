@@ -25,6 +25,7 @@ pub(crate) fn node_pool(written: &api::NodePool, cx: &mut Cx) -> NodePool {
             template: cx.key("template", |cx| template(&spec.template, cx)),
             limits: Limits { amounts: amounts::amounts("limits", spec.limits.as_ref(), cx) },
             disruption: disruption::disruption(spec.disruption.as_ref(), cx),
+            replicas: spec.replicas.and_then(|n| u32::try_from(n).ok()),
             not_ready: not_ready(conditions),
             deleting: meta.deletion_timestamp.is_some(),
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
-use whittle_model::{AntiAffinityTerm, PodKey, Resources, Timestamp, Toleration};
+use whittle_model::{PodAffinityTerm, PodKey, Resources, Timestamp, Toleration};
 
 use super::amounts::{Amounts, Dimensions};
 use super::pricer::Pricer;
@@ -60,7 +60,7 @@ pub(crate) fn share_any(a: &[u32], b: &[u32]) -> bool {
 /// The required anti-affinity terms of a plan, and which pods they select.
 #[derive(Debug)]
 pub(crate) struct Terms<'w> {
-    terms: Vec<&'w AntiAffinityTerm>,
+    terms: Vec<&'w PodAffinityTerm>,
     matched: Lookup<u32, Vec<u32>>,
 }
 
@@ -68,7 +68,7 @@ impl<'w> Terms<'w> {
     /// All terms that any pod of the world has.
     pub(crate) fn new(world: &'w World) -> Self {
         let mut shapes: BTreeSet<u32> = BTreeSet::new();
-        let mut all: BTreeSet<&AntiAffinityTerm> = BTreeSet::new();
+        let mut all: BTreeSet<&PodAffinityTerm> = BTreeSet::new();
         for record in world.pods.values() {
             if !record.terminal() && shapes.insert(record.shape) {
                 all.extend(&world.shape_of(record).anti_affinity);
@@ -96,7 +96,7 @@ impl<'w> Terms<'w> {
             return known.clone();
         }
         let identity = world.identity_of(record);
-        let selects = |t: &&&AntiAffinityTerm| t.namespaces.contains(&identity.namespace) && t.selector.matches(&identity.labels);
+        let selects = |t: &&&PodAffinityTerm| t.namespaces.contains(&identity.namespace) && t.selector.matches(&identity.labels);
         let numbers: Vec<u32> = self.terms.iter().enumerate().filter(|(_, t)| selects(t)).map(|(n, _)| number(n)).collect();
         self.matched.insert(record.identity, numbers.clone());
         numbers

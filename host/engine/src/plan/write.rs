@@ -67,6 +67,7 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
         termination_grace_period: pool.template.termination_grace_period,
         created: now,
         deleting: false,
+        deleted_at: None,
         status: ClaimStatus::default(),
     }
 }

@@ -3,7 +3,7 @@
 //! name label that kubelets set is taken to be there and to be its own.
 
 use smallvec::SmallVec;
-use whittle_model::{AntiAffinityTerm, Labels};
+use whittle_model::{Labels, PodAffinityTerm};
 
 use super::identity::{Identity, Interner};
 use super::spread::Counts;
@@ -11,14 +11,14 @@ use super::spread::Counts;
 /// Who conflicts with whom, and where they are.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conflicts {
-    ids: Interner<AntiAffinityTerm>,
+    ids: Interner<PodAffinityTerm>,
     terms: Vec<Term>,
     profiles: Vec<Profile>,
 }
 
 #[derive(Debug, Clone)]
 struct Term {
-    term: AntiAffinityTerm,
+    term: PodAffinityTerm,
     /// Pods that the term selects, by slot.
     selected: Counts,
     /// Pods that have the term, by slot.
@@ -77,7 +77,7 @@ impl Marks {
     }
 }
 
-fn selects(term: &AntiAffinityTerm, namespace: &str, labels: &Labels) -> bool {
+fn selects(term: &PodAffinityTerm, namespace: &str, labels: &Labels) -> bool {
     term.namespaces.iter().any(|name| name == namespace) && term.selector.matches(labels)
 }
 
@@ -94,7 +94,7 @@ impl Conflicts {
     }
 
     /// The integer of a term, entered if new.
-    pub fn term(&mut self, term: &AntiAffinityTerm) -> u32 {
+    pub fn term(&mut self, term: &PodAffinityTerm) -> u32 {
         let (id, new) = self.ids.id(0, term);
         if new {
             let mut selected = Counts::default();

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use whittle_engine::{Engine, Objection, Plan, audit};
 use whittle_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 use whittle_model::{
-    AntiAffinityTerm, CapacityType, Catalog, DaemonSet, Duration, Event, InstanceType, LabelSelector, Labels, Micros, Node, NodeClass,
-    NodePool, Offering, Operator, Owner, Pod, PodKey, PodPhase, Requirement, Requirements, Resources, Settings, Taint, Template, Timestamp,
+    CapacityType, Catalog, DaemonSet, Duration, Event, InstanceType, LabelSelector, Labels, Micros, Node, NodeClass, NodePool, Offering,
+    Operator, Owner, Pod, PodAffinityTerm, PodKey, PodPhase, Requirement, Requirements, Resources, Settings, Taint, Template, Timestamp,
     Toleration, keys,
 };
 
@@ -62,6 +62,7 @@ fn instance_type((name, category, cores, gib, micros): (&str, &str, i64, i64, i6
         capacity_type,
         price: Micros(price),
         available: true,
+        reservation: None,
     };
     let mut offerings = Vec::new();
     for (at, zone) in ZONES.iter().enumerate() {
@@ -162,8 +163,13 @@ pub fn taint(key: &str) -> Taint {
 }
 
 /// Excludes pods with this label from its node.
-pub fn excludes(key: &str, value: &str) -> AntiAffinityTerm {
-    AntiAffinityTerm { namespaces: vec!["default".to_owned()], selector: LabelSelector::of_labels(&labels(&[(key, value)])) }
+pub fn excludes(key: &str, value: &str) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: keys::HOSTNAME.to_owned(),
+        namespace_selector: None,
+        namespaces: vec!["default".to_owned()],
+        selector: LabelSelector::of_labels(&labels(&[(key, value)])),
+    }
 }
 
 /// Settings whose improvement phase is short enough for a thousand plans.

@@ -1,7 +1,7 @@
 //! Nodes and pods as the tests need them.
 
 use whittle_engine::scheduler::Scheduler;
-use whittle_model::{AntiAffinityTerm, Effect, LabelSelector, Labels, Node, Owner, Pod, PodKey, Resources, Toleration, keys};
+use whittle_model::{Effect, LabelSelector, Labels, Node, Owner, Pod, PodAffinityTerm, PodKey, Resources, Toleration, keys};
 
 pub const GIB: i64 = 1 << 30;
 
@@ -38,8 +38,13 @@ pub fn replica(of: &str, number: usize, cpu: i64) -> Pod {
     }
 }
 
-pub fn away_from(app: &str) -> AntiAffinityTerm {
-    AntiAffinityTerm { namespaces: vec!["default".to_owned()], selector: LabelSelector::of_labels(&labels(&[("app", app)])) }
+pub fn away_from(app: &str) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: keys::HOSTNAME.to_owned(),
+        namespace_selector: None,
+        namespaces: vec!["default".to_owned()],
+        selector: LabelSelector::of_labels(&labels(&[("app", app)])),
+    }
 }
 
 pub fn tolerates(key: &str, effect: Option<Effect>) -> Toleration {

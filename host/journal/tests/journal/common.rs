@@ -53,6 +53,7 @@ pub fn catalog(price: i64) -> Arc<Catalog> {
             capacity_type: CapacityType::OnDemand,
             price: Micros(price * cores),
             available: true,
+            reservation: None,
         }],
     });
     Arc::new(Catalog { node_class: "default".into(), region: "us-east-1".into(), price_region: "us-east-1".into(), types: types.into() })

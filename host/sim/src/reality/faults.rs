@@ -79,7 +79,23 @@ fn about(event: &Event) -> (&'static str, String) {
         Event::Claim(claim) => ("claims", claim.name.clone()),
         Event::ClaimGone(name) => ("claims", name.clone()),
         Event::Outcome(_) => ("answers", String::new()),
+        Event::VolumeClaim(claim) => ("volume claims", claim.key.to_string()),
+        Event::VolumeClaimGone(key) => ("volume claims", key.to_string()),
+        Event::Volume(volume) => ("volumes", volume.name.clone()),
+        Event::VolumeGone(name) => ("volumes", name.clone()),
+        Event::VolumeAttachment(attachment) => ("attachments", attachment.name.clone()),
+        Event::VolumeAttachmentGone(name) => ("attachments", name.clone()),
+        Event::PodDisruptionBudget(budget) => ("budgets", budget.key.to_string()),
+        Event::PodDisruptionBudgetGone(key) => ("budgets", key.to_string()),
         Event::NodePool(_)
+        | Event::StorageClass(_)
+        | Event::StorageClassGone(_)
+        | Event::VolumeLimits(_)
+        | Event::VolumeLimitsGone(_)
+        | Event::LimitRange(_)
+        | Event::LimitRangeGone(_)
+        | Event::NodeOverlay(_)
+        | Event::NodeOverlayGone(_)
         | Event::NodePoolGone(_)
         | Event::NodeClass(_)
         | Event::NodeClassGone(_)

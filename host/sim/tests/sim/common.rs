@@ -38,7 +38,14 @@ fn instance_type(name: &str, cores: i64, gib: i64, price: i64) -> InstanceType {
     let mut offerings = Vec::new();
     for zone in ["us-east-1a", "us-east-1b"] {
         for (capacity_type, price) in [(CapacityType::Spot, price * 2 / 5), (CapacityType::OnDemand, price)] {
-            offerings.push(Offering { zone: zone.into(), zone_id: String::new(), capacity_type, price: Micros(price), available: true });
+            offerings.push(Offering {
+                zone: zone.into(),
+                zone_id: String::new(),
+                capacity_type,
+                price: Micros(price),
+                available: true,
+                reservation: None,
+            });
         }
     }
     InstanceType { name: name.into(), labels, requirements: Arc::default(), capacity, allocatable, offerings }

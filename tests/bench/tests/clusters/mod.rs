@@ -6,7 +6,7 @@ use whittle_bench::Input;
 use whittle_bench::markets::POOL;
 use whittle_model::resources::{CPU, MEMORY, NODES, PODS};
 use whittle_model::{
-    AntiAffinityTerm, Catalog, DaemonSet, Effect, LabelSelector, Labels, Limits, NodePool, Pod, PodKey, Requirement, Requirements,
+    Catalog, DaemonSet, Effect, LabelSelector, Labels, Limits, NodePool, Pod, PodAffinityTerm, PodKey, Requirement, Requirements,
     Resources, Taint, Template, Timestamp, Toleration, keys,
 };
 
@@ -151,7 +151,12 @@ fn shape(dice: &mut Dice, at: usize) -> Pod {
     if dice.one_in(4) {
         let shunned = if dice.one_in(2) { at } else { dice.below(10) };
         let labels = Labels::from([("app".to_owned(), shunned.to_string())]);
-        let term = AntiAffinityTerm { namespaces: vec!["default".to_owned()], selector: LabelSelector::of_labels(&labels) };
+        let term = PodAffinityTerm {
+            topology_key: whittle_model::keys::HOSTNAME.to_owned(),
+            namespace_selector: None,
+            namespaces: vec!["default".to_owned()],
+            selector: LabelSelector::of_labels(&labels),
+        };
         pod.anti_affinity = vec![term];
     }
     pod
