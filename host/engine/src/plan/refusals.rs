@@ -21,7 +21,8 @@ pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
     let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| !r.deleting && !world.tied_to_node(r)));
     for key in world.pending.iter().chain(moving) {
         let Some(record) = world.pods.get(key) else { continue };
-        match objection(world.shape_of(record)) {
+        let volumes = (!record.volumes.is_empty()).then(|| "this version does not understand volumes".to_owned());
+        match objection(world.shape_of(record)).or(volumes) {
             None => pods.push(key),
             Some(why) => {
                 let reasons = vec![Refusal { place: "pod".to_owned(), why }];
@@ -40,8 +41,24 @@ fn going(world: &World, name: &str) -> bool {
     world.nodes.get(name).is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting))
 }
 
+/// What a shape asks for that plans do not heed yet: planning for it all the same could put it where it may not run.
+fn unheeded(shape: &crate::world::Shape) -> Option<&'static str> {
+    let asked = [
+        (!shape.spread.is_empty(), "topologySpreadConstraints"),
+        (!shape.pod_affinity.is_empty(), "podAffinity"),
+        (shape.anti_affinity.iter().any(|t| t.topology_key != keys::HOSTNAME || t.namespace_selector.is_some()), "podAntiAffinity"),
+        (shape.preferences != whittle_model::Preferences::default(), "preferences"),
+        (!shape.host_ports.is_empty(), "hostPort"),
+        (shape.resource_claims, "resourceClaims"),
+    ];
+    asked.into_iter().find_map(|(asks, what)| asks.then_some(what))
+}
+
 /// Why pods of this shape are never planned for.
 fn objection(shape: &crate::world::Shape) -> Option<String> {
+    if let Some(what) = unheeded(shape) {
+        return Some(format!("this version does not understand {what}"));
+    }
     if !shape.unsupported.is_empty() {
         return Some(format!("this version does not understand {}", shape.unsupported.join(", ")));
     }
