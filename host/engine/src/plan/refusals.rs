@@ -37,17 +37,13 @@ pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
 }
 
 /// Whether a node is on its way out, so that its pods need another.
-fn going(world: &World, name: &str) -> bool {
+pub(crate) fn going(world: &World, name: &str) -> bool {
     world.nodes.get(name).is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting))
 }
 
 /// What a shape asks for that plans do not heed yet: planning for it all the same could put it where it may not run.
 fn unheeded(shape: &crate::world::Shape) -> Option<&'static str> {
     let asked = [
-        (!shape.spread.is_empty(), "topologySpreadConstraints"),
-        (!shape.pod_affinity.is_empty(), "podAffinity"),
-        (shape.anti_affinity.iter().any(|t| t.topology_key != keys::HOSTNAME || t.namespace_selector.is_some()), "podAntiAffinity"),
-        (shape.preferences != whittle_model::Preferences::default(), "preferences"),
         (!shape.host_ports.is_empty(), "hostPort"),
         (shape.resource_claims, "resourceClaims"),
     ];
