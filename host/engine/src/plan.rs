@@ -137,7 +137,7 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     let mut bench = scene.bench(&mut pricer);
     let (draft, tally) = place(&mut bench, &mut bins, tally, &mut seats, &remaining);
     let (best, choice) = choose(world, &mut bench, &seats, draft, &tally, &remaining)?;
-    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &remaining, now));
+    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &tally, &remaining));
     let placed = seats.placed(&bins, &scene.classes);
     bins.undo();
     let nodes = write::nodes(world, &scene.tables, &scene.classes, &seats, best, now);
@@ -298,7 +298,8 @@ fn place<'w>(
     remaining: &Remaining,
 ) -> (Draft, Tally) {
     let waiting: Vec<usize> = seats.members.iter().map(Vec::len).collect();
-    let runs = classes::runs(bench.classes, &waiting);
+    let mut runs = classes::runs(bench.classes, &waiting);
+    bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
     let mut seated = tally.clone();
     let mut ground = Ground { bins: Some(bins), tally: &mut tally, remaining: &mut remaining.clone() };
     let draft = greedy::pack(bench, &mut ground, &runs);

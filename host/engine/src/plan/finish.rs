@@ -179,7 +179,7 @@ pub(crate) fn second_helping(
 }
 
 /// The counts once these claims are there too.
-fn counted(bench: &mut Bench<'_, '_>, tally: &Tally, claims: &[Finished]) -> Tally {
+pub(crate) fn counted(bench: &mut Bench<'_, '_>, tally: &Tally, claims: &[Finished]) -> Tally {
     let mut tally = tally.clone();
     for claim in claims {
         let mut local = Local::new();

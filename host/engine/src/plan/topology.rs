@@ -4,10 +4,12 @@
 
 pub(crate) mod asks;
 pub(crate) mod class_rules;
+pub(crate) mod order;
 pub(crate) mod reach;
 pub(crate) mod set;
 pub(crate) mod tally;
 pub(crate) mod who;
+pub(crate) mod why;
 pub(crate) mod wishes;
 
 use std::collections::BTreeMap;

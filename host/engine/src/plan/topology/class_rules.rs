@@ -8,7 +8,7 @@ use whittle_model::{Requirements, Toleration, taint};
 use super::asks::{Aim, Wanted};
 use super::set::Set;
 use super::tally::{CounterId, Local, Tally, put};
-use super::{EVERY_NODE, Filter, HOST, KeyId, Means, Topology};
+use super::{EVERY_NODE, Filter, HOST, KeyId, Topology};
 use crate::plan::classes::Class;
 use crate::plan::states::{ProfileId, StateId, States};
 use crate::plan::tables::Tables;
@@ -253,10 +253,5 @@ impl<'w> Topology<'w> {
         let admitted = affinity && tolerations.is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_none());
         self.admitted.insert((filter, id), admitted);
         admitted
-    }
-
-    /// Whether a counter counts pods that have a term, rather than pods that a term means.
-    pub(crate) fn of_owners(&self, counter: CounterId) -> bool {
-        matches!(self.counters[counter as usize].means, Means::Owners(_))
     }
 }
