@@ -39,6 +39,7 @@ use states::States;
 use tables::Tables;
 use topology::Topology;
 use topology::tally::Tally;
+use topology::wishes::Asking;
 
 /// What is to be done about pods without a place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -269,7 +270,8 @@ fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mu
         meant.retain(|(number, key, bin)| {
             let class = &classes[*number];
             let stays = class.company.levels.iter().any(|level| {
-                scene.topology.wishes(level, tally, &mut wishes) && bins.capacity(*bin, class, level, &scene.states, &wishes, tally, 1) > 0
+                scene.topology.wishes(level, tally, &mut wishes)
+                    && bins.capacity(*bin, Asking { class, level, wishes: &wishes, tally }, &scene.states, 1) > 0
             });
             if stays {
                 bins.place(*bin, class, 1, &scene.topology, tally);
@@ -362,7 +364,8 @@ fn portfolio(
 ) -> Result<(Priced, Micros), ScorerFailure> {
     let (mut draft, greedy) = greedy;
     draft.unplaced.clear();
-    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(|claim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable()));
+    let (fixed, free): (Vec<_>, Vec<_>) =
+        draft.claims.into_iter().partition(|claim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable()));
     if !fixed.is_empty() {
         return beside(world, bench, seats, translated, (fixed, free, greedy), tally, remaining);
     }

@@ -13,7 +13,7 @@ use super::tables::alternatives;
 use super::topology::class_rules::Level;
 use super::topology::set::Set;
 use super::topology::tally::{CounterId, Local, Tally, put, there};
-use super::topology::wishes::{Wish, beside, lasting};
+use super::topology::wishes::{Asking, Wish, beside, lasting};
 use super::topology::{FilterId, HOST, Topology};
 use crate::world::World;
 
@@ -94,8 +94,7 @@ impl<'w> Bins<'w> {
         all.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(b.name)));
         let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
         let levels = topology.levels();
-        let mut bins =
-            Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
+        let mut bins = Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
         bins.locate(topology);
         bins
     }
@@ -136,8 +135,8 @@ impl<'w> Bins<'w> {
     }
 
     /// How many pods of `class` the bin can take in this form, at most `most`.
-    pub(crate) fn capacity(&self, bin: usize, class: &Class<'_>, level: &Level, states: &States, wishes: &[Wish], tally: &Tally, most: usize) -> usize {
-        match self.all[bin].answer(class, level, states, wishes, tally, most) {
+    pub(crate) fn capacity(&self, bin: usize, asking: Asking<'_, '_>, states: &States, most: usize) -> usize {
+        match self.all[bin].answer(asking, states, most) {
             Answer::Welcome(count) => count,
             Answer::NotNow | Answer::Never => 0,
         }
@@ -179,25 +178,17 @@ impl<'w> Bins<'w> {
     }
 
     /// The first bin that takes pods of a class in this form, and how many of `left` it takes at once.
-    pub(crate) fn first(
-        &mut self,
-        class: &Class<'_>,
-        level: &Level,
-        states: &States,
-        wishes: &[Wish],
-        tally: &Tally,
-        left: usize,
-    ) -> Option<(usize, usize)> {
-        let id = level.id as usize;
+    pub(crate) fn first(&mut self, asking: Asking<'_, '_>, states: &States, left: usize) -> Option<(usize, usize)> {
+        let id = asking.level.id as usize;
         for word in self.first[id] / 64..self.all.len().div_ceil(64) {
-            let mut rest = self.willing(word, id, wishes);
+            let mut rest = self.willing(word, id, asking.wishes);
             while rest != 0 {
                 let bin = word * 64 + rest.trailing_zeros() as usize;
                 rest &= rest - 1;
                 if bin >= self.all.len() {
                     return None;
                 }
-                match self.all[bin].answer(class, level, states, wishes, tally, left) {
+                match self.all[bin].answer(asking, states, left) {
                     Answer::Welcome(count) => return Some((bin, count)),
                     Answer::NotNow => {}
                     Answer::Never => {
@@ -237,7 +228,8 @@ impl Face<'_> {
 }
 
 impl Bin<'_> {
-    fn answer(&self, class: &Class<'_>, level: &Level, states: &States, wishes: &[Wish], tally: &Tally, most: usize) -> Answer {
+    fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
+        let Asking { class, level, wishes, tally } = asking;
         let count = times(&class.need, &self.free, most);
         if count == 0 || !self.admits(class, level, states.wanted(level.profile)) {
             return Answer::Never;

@@ -14,6 +14,7 @@ use super::limits::Remaining;
 use super::states::{ProfileId, StateId};
 use super::topology::asks::Aim;
 use super::topology::tally::Tally;
+use super::topology::wishes::Asking;
 use crate::pack::{Kind, Packing, Problem};
 
 /// What a kind of the problem stands for: the best offering of a row for the same set of profiles.
@@ -278,7 +279,7 @@ fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count
         charge(bench, &claim, ground.remaining);
         count -= 1;
         while count > 0 && bench.topology.wishes(level, ground.tally, &mut wishes) {
-            let Some(state) = claim.accepts(bench, class, level, &wishes, ground.tally) else { break };
+            let Some(state) = claim.accepts(bench, Asking { class, level, wishes: &wishes, tally: ground.tally }) else { break };
             claim.take(bench, ground.tally, number, 1, state, &mut |_, _, _| ());
             count -= 1;
         }

@@ -15,7 +15,7 @@ use super::tables::Tables;
 use super::topology::asks::Aim;
 use super::topology::class_rules::Level;
 use super::topology::tally::{Local, Tally};
-use super::topology::wishes::{Wish, beside, lasting};
+use super::topology::wishes::{Asking, Wish, beside, lasting};
 use super::topology::{HOST, Topology};
 
 /// A claim that is being filled.
@@ -98,14 +98,15 @@ impl OpenClaim {
     }
 
     /// The state after one more pod of `class` in this form, if it has room and welcomes it.
-    pub(crate) fn accepts(&self, bench: &mut Bench<'_, '_>, class: &Class<'_>, level: &Level, wishes: &[Wish], tally: &Tally) -> Option<StateId> {
-        match self.answer(bench, class, level, wishes, tally) {
+    pub(crate) fn accepts(&self, bench: &mut Bench<'_, '_>, asking: Asking<'_, '_>) -> Option<StateId> {
+        match self.answer(bench, asking) {
             Answer::Welcome(state) => Some(state),
             Answer::NotNow | Answer::Never => None,
         }
     }
 
-    fn answer(&self, bench: &mut Bench<'_, '_>, class: &Class<'_>, level: &Level, wishes: &[Wish], tally: &Tally) -> Answer {
+    fn answer(&self, bench: &mut Bench<'_, '_>, asking: Asking<'_, '_>) -> Answer {
+        let Asking { class, level, wishes, tally } = asking;
         if !level.host.is_empty() && beside(level, &self.local, tally) == 0 {
             return if lasting(level) { Answer::Never } else { Answer::NotNow };
         }
@@ -340,7 +341,8 @@ impl Packer {
             return 0;
         }
         let class = &bench.classes[number];
-        let Some((bin, count)) = bins.first(class, level, bench.states, &self.wishes, ground.tally, left) else { return 0 };
+        let asking = Asking { class, level, wishes: &self.wishes, tally: ground.tally };
+        let Some((bin, count)) = bins.first(asking, bench.states, left) else { return 0 };
         bins.place(bin, class, count, bench.topology, ground.tally);
         self.draft.seated.push((number, bin, count));
         count
@@ -355,7 +357,8 @@ impl Packer {
         }
         let mut cursor = Cursor::default();
         while let Some(at) = self.field.next(&mut cursor, level, &self.wishes, ground.tally) {
-            match self.field.claims[at].answer(bench, class, level, &self.wishes, ground.tally) {
+            let asking = Asking { class, level, wishes: &self.wishes, tally: ground.tally };
+            match self.field.claims[at].answer(bench, asking) {
                 Answer::Welcome(state) => {
                     self.take(bench, ground.tally, at, number, state);
                     return true;
@@ -407,7 +410,14 @@ fn stamp(level: &Level, tally: &Tally) -> u64 {
 
 /// A new, empty claim from the first pool that fits a pod of the class, and the state it has to go
 /// over to once the pod is in it.
-pub(crate) fn open(bench: &mut Bench<'_, '_>, number: usize, level: &Level, wishes: &[Wish], ground: &Ground<'_, '_>) -> Option<(OpenClaim, StateId)> {
+pub(crate) fn open(
+    bench: &mut Bench<'_, '_>,
+    number: usize,
+    level: &Level,
+    wishes: &[Wish],
+    ground: &Ground<'_, '_>,
+) -> Option<(OpenClaim, StateId)> {
+    let classes = bench.classes;
     (0..bench.tables.pools.len()).find_map(|pool| {
         let table = &bench.tables.pools[pool];
         let mut claim = OpenClaim::new(pool, bench.states.base(pool)?, bench.tables.dimensions.names().len());
@@ -415,7 +425,7 @@ pub(crate) fn open(bench: &mut Bench<'_, '_>, number: usize, level: &Level, wish
             let within = |row: u32| ground.remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
             claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
         }
-        let state = claim.accepts(bench, &bench.classes[number], level, wishes, ground.tally)?;
+        let state = claim.accepts(bench, Asking { class: &classes[number], level, wishes, tally: ground.tally })?;
         Some((claim, state))
     })
 }

@@ -44,10 +44,7 @@ pub(crate) fn going(world: &World, name: &str) -> bool {
 
 /// What a shape asks for that plans do not heed yet: planning for it all the same could put it where it may not run.
 fn unheeded(shape: &crate::world::Shape) -> Option<&'static str> {
-    let asked = [
-        (!shape.host_ports.is_empty(), "hostPort"),
-        (shape.resource_claims, "resourceClaims"),
-    ];
+    let asked = [(!shape.host_ports.is_empty(), "hostPort"), (shape.resource_claims, "resourceClaims")];
     asked.into_iter().find_map(|(asks, what)| asks.then_some(what))
 }
 

@@ -389,8 +389,12 @@ fn soft_taints(world: &World) -> bool {
 }
 
 /// Labels that are a pod's own, not its workload's.
-const OWN_LABELS: [&str; 4] =
-    ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "controller-revision-hash", "batch.kubernetes.io/job-completion-index"];
+const OWN_LABELS: [&str; 4] = [
+    "statefulset.kubernetes.io/pod-name",
+    "apps.kubernetes.io/pod-index",
+    "controller-revision-hash",
+    "batch.kubernetes.io/job-completion-index",
+];
 
 /// The labels that all pods of each controller share: what stands in for the selectors of the
 /// controller and of Services, which the world does not hold.

@@ -103,8 +103,7 @@ impl<'w> Topology<'w> {
             lenient: !self.soft_taints,
         };
         let mut asks = Asks::default();
-        let mut required: Vec<Wanted> =
-            spread.iter().filter(|s| s.required).map(|s| self.spread(shape, namespace, s)).collect();
+        let mut required: Vec<Wanted> = spread.iter().filter(|s| s.required).map(|s| self.spread(shape, namespace, s)).collect();
         let all = Who::of_terms(world, shape.pod_affinity.iter());
         for term in &shape.pod_affinity {
             required.push(Wanted { counter: self.selected(&term.topology_key, all.clone()), kind: Aim::Near });

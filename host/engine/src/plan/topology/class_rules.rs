@@ -100,11 +100,7 @@ impl<'w> Topology<'w> {
         Company { levels, counts }
     }
 
-    fn rules<'r>(
-        &self,
-        wanted: impl Iterator<Item = &'r Wanted>,
-        counts: &[CounterId],
-    ) -> (SmallVec<[Rule; 1]>, SmallVec<[Rule; 1]>) {
+    fn rules<'r>(&self, wanted: impl Iterator<Item = &'r Wanted>, counts: &[CounterId]) -> (SmallVec<[Rule; 1]>, SmallVec<[Rule; 1]>) {
         let mut all: Vec<Rule> = wanted
             .map(|w| Rule {
                 key: self.counters[w.counter as usize].key,

@@ -14,7 +14,10 @@ impl Topology<'_> {
         for rule in &level.host {
             if rule.kind == Aim::Near && !(rule.me && tally.0[rule.counter as usize].total == 0) {
                 let total = tally.0[rule.counter as usize].total;
-                let text = format!("podAffinity on {}: a new node has none of the pods that it selects ({total} are elsewhere)", self.key_name(HOST));
+                let text = format!(
+                    "podAffinity on {}: a new node has none of the pods that it selects ({total} are elsewhere)",
+                    self.key_name(HOST)
+                );
                 return Some(text);
             }
         }
@@ -23,7 +26,10 @@ impl Topology<'_> {
             let alone = Level { keyed: std::iter::once(*rule).collect(), host: smallvec::SmallVec::new(), ..level.clone() };
             let mut wishes = Vec::new();
             let able = topology.wishes(&alone, tally, &mut wishes);
-            let met = able && wishes.iter().all(|wish| wish.follow.is_none() && (!reach.and(&wish.allowed).is_empty() || (!wish.must && reach.is_empty())));
+            let met = able
+                && wishes
+                    .iter()
+                    .all(|wish| wish.follow.is_none() && (!reach.and(&wish.allowed).is_empty() || (!wish.must && reach.is_empty())));
             (!met).then(|| topology.text(rule, &reach, tally))
         };
         for rule in &level.keyed {
@@ -51,13 +57,24 @@ impl Topology<'_> {
             Aim::Spread { skew, min_domains } => {
                 let least = self.least(rule, min_domains, tally);
                 let compared = counts(&mut self.eligible[rule.eligible as usize].iter());
-                format!("topologySpreadConstraints on {key} with maxSkew {skew}: no domain there may have one more, least is {least} ({compared})")
+                format!(
+                    "topologySpreadConstraints on {key} with maxSkew {skew}: no domain there may have one more, least is {least} ({compared})"
+                )
             }
             Aim::Near if count.total == 0 => format!("podAffinity on {key}: no pod that it selects has a place"),
-            Aim::Near => format!("podAffinity on {key}: none of the pods that it selects is in a domain there ({})", counts(&mut count.present())),
+            Aim::Near => {
+                format!("podAffinity on {key}: none of the pods that it selects is in a domain there ({})", counts(&mut count.present()))
+            }
             Aim::Apart => {
-                let open = if reach.iter().any(|d| count.sure(d) == 0) { "; nodes whose domain is open yet may come to be in the others" } else { "" };
-                format!("podAntiAffinity on {key}: every domain there has pods that exclude or are excluded ({}{open})", counts(&mut reach.iter()))
+                let open = if reach.iter().any(|d| count.sure(d) == 0) {
+                    "; nodes whose domain is open yet may come to be in the others"
+                } else {
+                    ""
+                };
+                format!(
+                    "podAntiAffinity on {key}: every domain there has pods that exclude or are excluded ({}{open})",
+                    counts(&mut reach.iter())
+                )
             }
         }
     }

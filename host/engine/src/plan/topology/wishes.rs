@@ -8,6 +8,16 @@ use super::class_rules::{Level, Rule};
 use super::set::Set;
 use super::tally::{CounterId, Local, Tally, there};
 use super::{KeyId, Topology};
+use crate::plan::classes::Class;
+
+/// Pods that ask for a place in one form, and how things stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking<'a, 'w> {
+    pub(crate) class: &'a Class<'w>,
+    pub(crate) level: &'a Level,
+    pub(crate) wishes: &'a [Wish],
+    pub(crate) tally: &'a Tally,
+}
 
 /// What a level wants of one key.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +98,13 @@ pub(crate) fn beside(level: &Level, local: &Local, tally: &Tally) -> u32 {
         let present = there(local, rule.counter);
         let admitted = match rule.kind {
             Aim::Spread { skew, .. } if rule.me => skew.saturating_sub(present),
-            Aim::Spread { skew, .. } => if present <= skew { u32::MAX } else { 0 },
+            Aim::Spread { skew, .. } => {
+                if present <= skew {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
             Aim::Near if present > 0 || (rule.me && tally.0[rule.counter as usize].total == 0) => u32::MAX,
             Aim::Near => 0,
             Aim::Apart if present > 0 => 0,
