@@ -204,6 +204,8 @@ impl Engine {
             }
             let mut names = names;
             names.append(&mut std::mem::take(&mut round.world.touched));
+            names.extend(round.ledger.turns.waiting().cloned());
+            round.ledger.turns.advance(round.world, names.iter(), now);
             nominate(&mut round, &names);
             lifecycle::advance(&mut round, &names);
             removal::empty_nodes(&mut round, &names, scorer);
@@ -284,7 +286,7 @@ impl Engine {
         for name in names {
             let when = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name)).and_then(
                 |claim| {
-                    let overdue = lifecycle::due_at(&self.world, claim).map(|at| (at, Timer::Overdue));
+                    let overdue = lifecycle::due_at(&self.world, &self.ledger, claim, now).map(|at| (at, Timer::Overdue));
                     overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
                 },
             );
@@ -466,15 +468,16 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
     }
 }
 
-/// Nominates planned pods to their nodes as soon as these have joined: when a node can take pods, its own must be known to
-/// kube-scheduler, or others take their room.
+/// Nominates planned pods to their nodes when these are about to open (see [`turns`](crate::turns)): when a node can take
+/// pods, its own must be known to kube-scheduler, or others take their room. Nominations that were lost are given again.
 fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
     if !round.world.settings.nominates() {
         return;
     }
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
-        let Some(node) = round.world.node_of(claim).map(|node| node.name.clone()) else { continue };
+        let open = |node: &&whittle_model::Node| node.labels.contains_key(whittle_model::keys::REGISTERED) || round.ledger.turns.has(name);
+        let Some(node) = round.world.node_of(claim).filter(open).map(|node| node.name.clone()) else { continue };
         let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
         let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
         let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();

@@ -24,6 +24,7 @@ pub mod scheduler;
 mod set_aside;
 mod storage;
 mod strays;
+mod turns;
 mod world;
 
 pub use audit::{Objection, audit};
