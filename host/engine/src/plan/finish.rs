@@ -44,6 +44,8 @@ pub(crate) struct Finished {
     pub(crate) runner_up: Option<(OfferingKey, Micros)>,
     /// Whether it has fewer distinct values than its pool asks for.
     pub(crate) relaxed: bool,
+    /// Whether overlays made a price of it, and whether they added to what it has.
+    pub(crate) overlaid: (bool, bool),
     /// Number of the choice among the pool's offerings.
     offer: u32,
     /// Its part in the mix, when prices depend on that.
@@ -330,6 +332,10 @@ fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows:
         list: best.offering.price,
         runner_up: found.iter().find(other_type).map(named),
         relaxed: false,
+        overlaid: (
+            found.iter().any(|(offer, _)| table.offers[*offer as usize].overlaid),
+            rows.iter().any(|row| table.rows[*row as usize].overlaid),
+        ),
         offer,
         part: None,
     };
