@@ -157,7 +157,8 @@ impl Engine {
             | Event::DaemonSet(_)
             | Event::DaemonSetGone(_)
             | Event::Namespace(..)
-            | Event::NamespaceGone(_) => self.world.note(event),
+            | Event::NamespaceGone(_)
+            | Event::ProviderDrift { .. } => self.world.note(event),
             Event::Outcome(outcome) => self.outcome(outcome, now),
             Event::PolicyLoaded { .. } => self.supply(now),
             Event::SetAside { kind, name, node, .. } => self.world.set_aside(*kind, name, node.as_deref()),

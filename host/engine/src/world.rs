@@ -126,6 +126,8 @@ pub struct World {
     pub(crate) leaving: BTreeSet<String>,
     /// Claims that something happened to since the last round.
     pub(crate) touched: BTreeSet<String>,
+    /// Claims whose instance is no longer what their node class asks for, with the reason.
+    pub(crate) provider_drift: BTreeMap<String, String>,
     /// Objects that could not be read.
     pub(crate) aside: SetAside,
 }
@@ -150,6 +152,7 @@ pub(crate) struct WorldObjects {
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
     assigned: Vec<(PodKey, String)>,
+    provider_drift: BTreeMap<String, String>,
     aside: SetAside,
 }
 
@@ -459,6 +462,7 @@ impl World {
             self.claim_by_provider.remove(&claim.status.provider_id);
         }
         self.leaving.remove(name);
+        self.provider_drift.remove(name);
         self.assigned.clear_claim(name);
     }
 
@@ -488,6 +492,11 @@ impl World {
             self.overlays.insert(overlay.name.clone(), (**overlay).clone());
         } else if let Event::NodeOverlayGone(name) = event {
             self.overlays.remove(name);
+        } else if let Event::ProviderDrift { claim, reason } = event {
+            match reason.as_ref().filter(|_| self.claims.contains_key(claim)) {
+                Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
+                None => self.provider_drift.remove(claim),
+            };
         } else {
             self.storage.note(event);
         }
@@ -522,6 +531,7 @@ impl World {
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
         }
     }
@@ -548,6 +558,7 @@ impl World {
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
+        world.provider_drift = objects.provider_drift;
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
