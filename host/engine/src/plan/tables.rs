@@ -1,7 +1,7 @@
 //! What can be bought, as dense tables for one plan: pools in order, their instance types as rows,
 //! their offerings, and what daemons leave of each type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
@@ -28,6 +28,8 @@ pub(crate) struct PoolTable<'w> {
     /// The place of each offering among them by capacity type, type and zone: what decides between equal
     /// ranks.
     pub(crate) places: Vec<u32>,
+    /// How many capacity types are among them.
+    pub(crate) ways: usize,
 }
 
 /// An instance type in a pool.
@@ -140,7 +142,7 @@ fn pool_table<'w>(
     now: Timestamp,
 ) -> PoolTable<'w> {
     let template = template_requirements(pool);
-    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), places: Vec::new() };
+    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), places: Vec::new(), ways: 0 };
     for instance_type in &catalog.types {
         if !type_allows(instance_type, &table.template) {
             continue;
@@ -161,6 +163,7 @@ fn pool_table<'w>(
     }
     drop_full(&mut table);
     table.places = places(&table);
+    table.ways = table.offers.iter().map(|o| o.offering.capacity_type).collect::<BTreeSet<_>>().len();
     table
 }
 
