@@ -25,6 +25,8 @@ struct Call<'c> {
 /// What IAM is asked about a call.
 pub(super) fn requests_of(recorded: &Value) -> Result<Vec<Request>> {
     let call = Call { service: text(recorded, "/service"), region: text(recorded, "/region"), action: text(recorded, "/action"), recorded };
+    // A batch needs the permission of the single call.
+    let call = Call { action: call.action.strip_suffix("Batch").unwrap_or(call.action), ..call };
     Ok(match (call.service, call.action) {
         ("ec2", action) if action.starts_with("Describe") => vec![call.ask("*", &[])],
         ("ec2", "CreateFleet" | "RunInstances") => call.launch(),
