@@ -194,6 +194,11 @@ impl World {
         })
     }
 
+    /// Names of all pods, in order.
+    pub fn pod_keys(&self) -> impl Iterator<Item = &PodKey> {
+        self.pods.keys()
+    }
+
     /// Pods that kube-scheduler could not place, in the order of their names.
     pub fn pending(&self) -> impl Iterator<Item = &PodKey> {
         self.pending.iter()

@@ -1,7 +1,7 @@
 //! What can be bought, as dense tables for one plan: pools in order, their instance types as rows,
 //! their offerings, and what daemons leave of each type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
@@ -32,8 +32,13 @@ pub(crate) struct PoolTable<'w> {
     /// The place of each offering among them by capacity type, type and zone: what decides between equal
     /// ranks.
     pub(crate) places: Vec<u32>,
+<<<<<<< HEAD
     /// How many distinct values a claim must keep.
     pub(crate) flexibility: Flexibility,
+=======
+    /// How many capacity types are among them.
+    pub(crate) ways: usize,
+>>>>>>> me
 }
 
 /// An instance type in a pool.
@@ -193,9 +198,23 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all
 }
 
+<<<<<<< HEAD
 fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, dimensions: &Dimensions, now: Timestamp) {
     let catalog = table.catalog;
     for (at, instance_type) in catalog.types.iter().enumerate() {
+=======
+fn pool_table<'w>(
+    world: &'w World,
+    pool: &'w NodePool,
+    catalog: &'w Catalog,
+    tier: usize,
+    dimensions: &Dimensions,
+    now: Timestamp,
+) -> PoolTable<'w> {
+    let template = template_requirements(pool);
+    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), places: Vec::new(), ways: 0 };
+    for instance_type in &catalog.types {
+>>>>>>> me
         if !type_allows(instance_type, &table.template) {
             continue;
         }
@@ -214,9 +233,16 @@ fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, di
     for daemon_set in world.daemon_sets.values() {
         reserve_for_daemon(table, &daemon_set.template, dimensions);
     }
+<<<<<<< HEAD
     drop_full(table);
     table.places = places(table);
     table.flexibility = Flexibility::new(&table.template, &table.rows, &table.offers);
+=======
+    drop_full(&mut table);
+    table.places = places(&table);
+    table.ways = table.offers.iter().map(|o| o.offering.capacity_type).collect::<BTreeSet<_>>().len();
+    table
+>>>>>>> me
 }
 
 fn places(table: &PoolTable<'_>) -> Vec<u32> {
