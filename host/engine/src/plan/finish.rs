@@ -281,20 +281,16 @@ fn best_of_one_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -
 
 /// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must
 /// see every way to buy.
-<<<<<<< HEAD
 fn cheapest_of_each_way(table: &PoolTable<'_>, state: &State, priced: impl Iterator<Item = Found>) -> Vec<u32> {
-=======
-fn cheapest_of_each_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<u32> {
     let enough = ASKED_AGAIN / table.ways.max(1);
->>>>>>> me
     let mut ways: BTreeMap<CapacityType, Vec<u32>> = BTreeMap::new();
     let mut full = 0;
     for (offer, _) in priced {
         let of_way = ways.entry(table.offers[offer as usize].offering.capacity_type).or_default();
         of_way.push(offer);
         full += usize::from(of_way.len() == enough);
-        // Offerings come by rank: what follows would be left out.
-        if full == table.ways {
+        // Offerings come by rank: what follows would be left out, unless it is needed for the number of values.
+        if full == table.ways && table.flexibility.is_empty() {
             break;
         }
     }

@@ -32,13 +32,10 @@ pub(crate) struct PoolTable<'w> {
     /// The place of each offering among them by capacity type, type and zone: what decides between equal
     /// ranks.
     pub(crate) places: Vec<u32>,
-<<<<<<< HEAD
     /// How many distinct values a claim must keep.
     pub(crate) flexibility: Flexibility,
-=======
     /// How many capacity types are among them.
     pub(crate) ways: usize,
->>>>>>> me
 }
 
 /// An instance type in a pool.
@@ -138,7 +135,7 @@ impl<'w> Tables<'w> {
 impl<'w> PoolTable<'w> {
     fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (home, tier): (usize, usize)) -> Self {
         let (rows, offers, places) = (Vec::new(), Vec::new(), Vec::new());
-        Self { pool, catalog, home, tier, template, rows, offers, places, flexibility: Flexibility::default() }
+        Self { pool, catalog, home, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
     }
 }
 
@@ -198,23 +195,9 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all
 }
 
-<<<<<<< HEAD
 fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, dimensions: &Dimensions, now: Timestamp) {
     let catalog = table.catalog;
     for (at, instance_type) in catalog.types.iter().enumerate() {
-=======
-fn pool_table<'w>(
-    world: &'w World,
-    pool: &'w NodePool,
-    catalog: &'w Catalog,
-    tier: usize,
-    dimensions: &Dimensions,
-    now: Timestamp,
-) -> PoolTable<'w> {
-    let template = template_requirements(pool);
-    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), places: Vec::new(), ways: 0 };
-    for instance_type in &catalog.types {
->>>>>>> me
         if !type_allows(instance_type, &table.template) {
             continue;
         }
@@ -233,16 +216,10 @@ fn pool_table<'w>(
     for daemon_set in world.daemon_sets.values() {
         reserve_for_daemon(table, &daemon_set.template, dimensions);
     }
-<<<<<<< HEAD
     drop_full(table);
     table.places = places(table);
     table.flexibility = Flexibility::new(&table.template, &table.rows, &table.offers);
-=======
-    drop_full(&mut table);
-    table.places = places(&table);
     table.ways = table.offers.iter().map(|o| o.offering.capacity_type).collect::<BTreeSet<_>>().len();
-    table
->>>>>>> me
 }
 
 fn places(table: &PoolTable<'_>) -> Vec<u32> {
