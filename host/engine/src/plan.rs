@@ -164,9 +164,10 @@ pub(crate) fn bare(
     states.open(&tables, prices);
     let Some(base) = tables.pools.first().and_then(|_| states.base(0)) else { return Ok(Vec::new()) };
     let claim = greedy::OpenClaim::new(0, base, tables.dimensions.names().len());
-    let draft = Draft { claims: vec![claim; count], unplaced: Vec::new() };
+    let draft = Draft { claims: vec![claim; count], ..Draft::default() };
     let remaining = Remaining::new(world, &tables);
-    let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, classes: &[] };
+    let mut topology = Topology::new(world, &[], true);
+    let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[] };
     let priced = finish::finish(&mut bench, draft, "static", remaining)?;
     let nobody = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
     Ok(write::nodes(world, &tables, &[], &nobody, priced, now))
