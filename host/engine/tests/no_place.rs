@@ -246,7 +246,7 @@ fn brute_force(cluster: &Cluster, seed: u64, tally: &mut Tally) {
     for unplaced in &plan.unplaced {
         let own = unplaced.reasons[0].place == "pod";
         for key in unplaced.pods.iter().take(if own { usize::MAX } else { 2 }) {
-            let pod = Pod { node: None, nominated: None, ..engine.world().pod(key).unwrap() };
+            let pod = Pod { node: None, nominated: None, ..engine.world().pod(key).expect("plans name pods that are there") };
             if own {
                 tally.refused += 1;
                 assert!(hopeless(&scene, &pod), "seed {seed}: {key} is refused for no reason: {unplaced:?}");
@@ -260,8 +260,8 @@ fn brute_force(cluster: &Cluster, seed: u64, tally: &mut Tally) {
     // The brute force itself is no coward: alone in the world, pods that got a node could have one.
     let free = NodePool { limits: whittle_model::Limits::default(), ..NodePool::default() };
     for node in plan.nodes.iter().filter(|n| n.pods.len() == 1) {
-        let pod = Pod { node: None, nominated: None, ..engine.world().pod(&node.pods[0]).unwrap() };
-        let pool = cluster.pools.iter().find(|p| p.name == node.claim.node_pool).unwrap();
+        let pod = Pod { node: None, nominated: None, ..engine.world().pod(&node.pods[0]).expect("plans name pods that are there") };
+        let pool = cluster.pools.iter().find(|p| p.name == node.claim.node_pool).expect("plans buy from pools that are there");
         let alone = NodePool { limits: free.limits.clone(), ..pool.clone() };
         let company = !asks::asks_of(&pod).is_empty() || !pod.anti_affinity.is_empty();
         if !company && pool.template.requirements.iter().all(|r| r.min_values().is_none()) {
