@@ -435,37 +435,3 @@ fn reservations() {
         assert_eq!(heard.iter().any(|o| o.rule == "reserved"), broken, "{left} left: {heard:?}");
     }
 }
-
-/// For a person to look at: `cargo test -p whittle-engine --test audit_constraints -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures"]
-fn five_thousand_pods_are_audited_in_less_than_a_second() {
-    let mut events = basics();
-    events.push(Event::NodePool(Box::new(pool("wide"))));
-    let pods = (0..5000).map(|n| {
-        let app = format!("app-{}", n % 100);
-        Pod { labels: labels(&[("app", &app), ("group", "g"), ("own", &format!("{n}"))]), ..pod(&format!("p-{n}"), 400, GIB / 2) }
-    });
-    let pods: Vec<Pod> = pods.collect();
-    events.extend(pods.iter().cloned().map(event));
-    let mut later = Later(told(&events));
-    let plan = later.0.plan(NOW, &mut ListPrice);
-    for (n, mut pod) in pods.into_iter().enumerate() {
-        let own = selector("app", &pod.labels["app"].clone());
-        match n % 5 {
-            0 => {
-                pod.spread = [keys::ZONE, keys::HOSTNAME].map(|key| TopologySpread { selector: own.clone(), ..spread(key, 99, "g") }).into()
-            }
-            1 => pod.anti_affinity.push(term(keys::HOSTNAME, own)),
-            2 => pod.pod_affinity.push(term(keys::ZONE, own)),
-            3 => pod.host_ports.push(port(u16::try_from(n).expect("small"), Protocol::Tcp, "")),
-            _ => {}
-        }
-        later.tell(event(pod));
-    }
-    let start = std::time::Instant::now();
-    let found = common::objections(&later.0, &plan).len();
-    let took = start.elapsed();
-    println!("{} nodes, {found} objections in {took:?}", plan.nodes.len());
-    assert!(took.as_secs() < 2, "{took:?}");
-}
