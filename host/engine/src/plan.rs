@@ -131,7 +131,7 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     let at_list = scene.at_list();
     let mut bench = Bench { tables: &scene.tables, states: &mut scene.states, pricer: &mut pricer, classes: &scene.classes };
     let (best, choice) = choose(world, &mut bench, &seats, &remaining)?;
-    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &remaining, now));
+    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &remaining));
     let placed = seats.placed(&bins, &scene.classes);
     bins.undo();
     let nodes = write::nodes(world, &scene.tables, &scene.classes, &seats, best, now);

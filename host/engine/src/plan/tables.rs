@@ -234,7 +234,8 @@ pub(crate) fn sold_out_text(wanted: &str, until: Timestamp, now: Timestamp) -> S
     format!("everything that meets {wanted} is sold out, it is asked for again in {}", until.since(now))
 }
 
-fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {
+/// Whether an offering can be bought now.
+pub(crate) fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {
     if !offering.available {
         return false;
     }
