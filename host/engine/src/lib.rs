@@ -13,6 +13,7 @@ mod batch;
 mod engine;
 mod intern;
 mod judging;
+mod learned;
 mod ledger;
 mod lifecycle;
 pub mod pack;

@@ -88,6 +88,7 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
             status.registered = Some(now);
             status.node.clone_from(&node.name);
         });
+        round.world.learn_from(&claim.name, now);
         round.step(&claim.name, ClaimStep::Registered(node.name.clone()));
         tag(round, &claim.name);
         if let Some(claim) = round.world.claims.get(&claim.name).cloned() {
@@ -204,6 +205,8 @@ fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatu
 /// win.
 pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
     ledger.done(&launched.claim, Order::Launch, &launched.claim);
+    let node_class = world.claims.get(&launched.claim)?.node_class.clone();
+    let expected = world.expected(&node_class, &launched.instance_type, &launched.allocatable);
     let claim = world.claims.get_mut(&launched.claim)?;
     if !claim.status.provider_id.is_empty() {
         return None; // a repeated answer
@@ -230,7 +233,7 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.price = launched.price;
     status.image.clone_from(&launched.image);
     status.capacity = launched.capacity.clone();
-    status.allocatable = launched.allocatable.clone();
+    status.allocatable = expected;
     status.launch_error = None;
     world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
     world.touched.insert(launched.claim.clone());

@@ -7,16 +7,20 @@ pub(crate) mod bins;
 pub(crate) mod candidates;
 pub(crate) mod classes;
 pub(crate) mod cost;
+pub(crate) mod daemons;
 pub(crate) mod finish;
 pub(crate) mod flexible;
 pub(crate) mod greedy;
 pub(crate) mod judge;
 pub(crate) mod limits;
 pub(crate) mod mix;
+pub(crate) mod ports;
+pub(crate) mod premises;
 pub(crate) mod pricer;
 pub(crate) mod refusals;
 pub(crate) mod states;
 pub(crate) mod tables;
+pub(crate) mod volumes;
 pub(crate) mod write;
 
 use std::collections::BTreeMap;
@@ -32,6 +36,7 @@ use classes::{Class, Terms};
 use finish::Priced;
 use greedy::{Bench, Draft};
 use limits::Remaining;
+use premises::Premises;
 use pricer::Pricer;
 use states::States;
 use tables::Tables;
@@ -125,7 +130,7 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     }
     let mut pricer = Pricer::new(world, scorer, now, pods.len(), closed)?;
     let mut scene = Scene::new(world, &pods, &mut pricer, now)?;
-    let mut bins = Bins::new(world, &scene.tables.dimensions, &mut scene.terms);
+    let mut bins = Bins::new(world, &scene.tables.dimensions, &scene.premises, &mut scene.terms);
     let seats = seat(world, &scene.classes, &scene.states, &mut bins);
     let remaining = Remaining::new(world, &scene.tables);
     let at_list = scene.at_list();
@@ -140,6 +145,7 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
 
 /// What a plan works with: what can be bought at what price, and for whom.
 struct Scene<'w> {
+    premises: Premises<'w>,
     tables: Tables<'w>,
     states: States,
     terms: Terms<'w>,
@@ -149,15 +155,26 @@ struct Scene<'w> {
 impl<'w> Scene<'w> {
     fn new(world: &'w World, pods: &[&'w PodKey], pricer: &mut Pricer<'w>, now: Timestamp) -> Result<Self, ScorerFailure> {
         let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
-        let dimensions = Dimensions::of(requests.chain(daemon_requests(world)));
-        let tables = Tables::new(world, dimensions, &pricer.closed, now);
+        let premises = Premises::new(world, pods);
+        // A resource that only daemons name can fill a node too.
+        let daemons = premises.daemons.iter().map(|daemon| daemon.requests.as_ref());
+        let dimensions = Dimensions::of(requests.chain(daemons), premises.volumes.attached().dimensions());
+        let tables = Tables::new(world, dimensions, &premises, &pricer.closed, now);
         let (mut states, mut terms) = (States::default(), Terms::new(world));
-        let mut sorting = classes::Sorting { world, dimensions: &tables.dimensions, terms: &mut terms, states: &mut states, pricer, now };
+        let mut sorting = classes::Sorting {
+            world,
+            dimensions: &tables.dimensions,
+            premises: &premises,
+            terms: &mut terms,
+            states: &mut states,
+            pricer,
+            now,
+        };
         let classes = sorting.classify(pods);
         let askers = classes.iter().map(|class| (class.asker, class.need.to_vec())).collect();
         let prices = pricer.price_all(&tables, &askers)?;
         states.open(&tables, prices);
-        Ok(Self { tables, states, terms, classes })
+        Ok(Self { premises, tables, states, terms, classes })
     }
 
     /// Whether every offering counts at its list price.
@@ -165,11 +182,6 @@ impl<'w> Scene<'w> {
         let listed = |table: &tables::PoolTable<'_>| table.offers.iter().all(|o| o.offering.price > Micros(0));
         self.tables.pools.iter().all(listed) && self.states.prices.iter().all(|p| !p.changed)
     }
-}
-
-/// What daemons ask for: a resource that only they name can fill a node too.
-fn daemon_requests(world: &World) -> impl Iterator<Item = &whittle_model::Resources> {
-    world.daemon_sets.values().map(|set| &set.template.requests)
 }
 
 /// What the running pods would cost on new nodes alone, with every pool empty, at list prices.

@@ -13,6 +13,7 @@ use whittle_model::{
 
 use crate::assigned::Assigned;
 use crate::intern::Interner;
+use crate::learned::{Learned, Shortfall};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
 
@@ -103,6 +104,8 @@ pub struct World {
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    /// Running pods of each DaemonSet: when they were made, and their names in its namespace.
+    pub(crate) daemon_pods: BTreeMap<PodKey, BTreeSet<(Timestamp, String)>>,
     /// Claims, volumes, classes, limits and attachments.
     pub(crate) storage: Storage,
     pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
@@ -115,6 +118,8 @@ pub struct World {
     pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
     /// When offerings last answered "sold out", for a day.
     pub(crate) sold_out_log: BTreeMap<OfferingKey, Timestamp>,
+    /// By how much nodes had less than computed.
+    pub(crate) learned: Learned,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
@@ -146,6 +151,7 @@ pub(crate) struct WorldObjects {
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
+    learned: Vec<Shortfall>,
     assigned: Vec<(PodKey, String)>,
     aside: SetAside,
 }
@@ -267,6 +273,12 @@ impl World {
         self.identities.value(record.identity)
     }
 
+    /// The newest running pod of a DaemonSet.
+    pub(crate) fn newest_daemon_pod(&self, set: &PodKey) -> Option<&PodRecord> {
+        let (_, name) = self.daemon_pods.get(set)?.last()?;
+        self.pods.get(&PodKey::new(&set.namespace, name))
+    }
+
     /// Whether a pod comes and goes with its node: a daemon's, or a static one.
     pub(crate) fn tied_to_node(&self, record: &PodRecord) -> bool {
         self.identity_of(record).owner.as_ref().is_some_and(|o| o.kind == "DaemonSet" || o.kind == "Node")
@@ -330,6 +342,12 @@ impl World {
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
             *self.nominated.entry(node.clone()).or_default() += 1;
         }
+        if pod.phase == PodPhase::Running
+            && !pod.deleting
+            && let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref())
+        {
+            self.daemon_pods.entry(set).or_default().insert((pod.created, pod.key.name.clone()));
+        }
         self.pods.insert(pod.key.clone(), record);
         self.touch_claims_of(&pod.key);
     }
@@ -375,6 +393,14 @@ impl World {
         }
         let tied = self.tied_to_node(&record);
         let set = daemon_set_of(&key.namespace, self.identity_of(&record).owner.as_ref());
+        if let Some(set) = &set
+            && let Some(running) = self.daemon_pods.get_mut(set)
+        {
+            running.remove(&(record.created, key.name.clone()));
+            if running.is_empty() {
+                self.daemon_pods.remove(set);
+            }
+        }
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
         if let Some(usage) = self.usage.get_mut(name)
@@ -500,6 +526,7 @@ impl World {
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            learned: self.learned.objects(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
             aside: self.aside.clone(),
         }
@@ -527,6 +554,7 @@ impl World {
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
+        world.learned = Learned::of_objects(objects.learned);
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);

@@ -1,12 +1,15 @@
 //! Pods to be placed, gathered into classes: pods of one class are the same to every rule of
 //! placement, so each rule is asked once for all of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 use whittle_model::{PodAffinityTerm, PodKey, Resources, Timestamp, Toleration};
 
 use super::amounts::{Amounts, Dimensions};
+use super::ports::PortUse;
+use super::premises::Premises;
 use super::pricer::Pricer;
 use super::states::{ProfileId, States};
 use super::tables::alternatives_of;
@@ -32,6 +35,10 @@ pub(crate) struct Class<'w> {
     /// Anti-affinity terms it has, and those that select it: ascending numbers.
     pub(crate) owned: Vec<u32>,
     pub(crate) matched: Vec<u32>,
+    /// The host ports it takes.
+    pub(crate) ports: PortUse,
+    /// Volumes that its pods share with each other or with other pods: dimension and number.
+    pub(crate) shared: Vec<(usize, u32)>,
     /// What tells its pods from others of their shape for policies: see [`Askers::split_value`].
     pub(crate) split: Vec<i64>,
     /// Its asker.
@@ -43,12 +50,21 @@ pub(crate) struct Class<'w> {
 impl Class<'_> {
     /// Whether two of its pods exclude each other.
     pub(crate) fn alone(&self) -> bool {
-        share_any(&self.owned, &self.matched)
+        share_any(&self.owned, &self.matched) || !self.ports.is_empty()
     }
 
     /// Whether it and `other` exclude each other.
     pub(crate) fn excludes(&self, other: &Self) -> bool {
-        share_any(&self.owned, &other.matched) || share_any(&self.matched, &other.owned)
+        share_any(&self.owned, &other.matched) || share_any(&self.matched, &other.owned) || self.ports.collides(&other.ports)
+    }
+
+    /// What its next pod needs where these volumes are attached already.
+    pub(crate) fn need_beside<'c>(&'c self, attached: &[u32]) -> Cow<'c, [i64]> {
+        let mut need = Cow::Borrowed(&self.need[..]);
+        for (dimension, _) in self.shared.iter().filter(|(_, volume)| !attached.contains(volume)) {
+            need.to_mut()[*dimension] += 1;
+        }
+        need
     }
 }
 
@@ -114,13 +130,14 @@ pub(crate) struct Run {
     pub(crate) count: usize,
 }
 
-/// What makes pods of one class: shape, terms that select them, and what policies look at.
-type Sort = (u32, Vec<u32>, Vec<i64>);
+/// What makes pods of one class: shape, what their volumes demand, terms that select them, and what policies look at.
+type Sort = (u32, Option<u32>, Vec<u32>, Vec<i64>);
 
 /// Where classes come from.
 pub(crate) struct Sorting<'a, 'w, 'p> {
     pub(crate) world: &'w World,
     pub(crate) dimensions: &'a Dimensions,
+    pub(crate) premises: &'a Premises<'w>,
     pub(crate) terms: &'a mut Terms<'w>,
     pub(crate) states: &'a mut States,
     pub(crate) pricer: &'a mut Pricer<'p>,
@@ -137,27 +154,37 @@ impl<'w> Sorting<'_, 'w, '_> {
             let member = Member { created: record.created, uid: &record.uid, key };
             let matched = if self.terms.is_empty() { Vec::new() } else { self.terms.matched(self.world, record) };
             let split = self.pricer.askers.split(self.world, record, &mut self.pricer.words);
-            if matched.is_empty() && split.is_empty() {
+            let volumes = if record.volumes.is_empty() { None } else { self.premises.volumes.demand_of(key) };
+            if volumes.is_none() && matched.is_empty() && split.is_empty() {
                 plain.entry(record.shape).or_default().push(member);
             } else {
-                sorted.entry((record.shape, matched, split)).or_default().push(member);
+                sorted.entry((record.shape, volumes, matched, split)).or_default().push(member);
             }
         }
-        let all = plain.into_iter().map(|(shape, members)| ((shape, Vec::new(), Vec::new()), members)).chain(sorted);
+        let all = plain.into_iter().map(|(shape, members)| ((shape, None, Vec::new(), Vec::new()), members)).chain(sorted);
         let mut classes: Vec<Class<'w>> = all.map(|(sort, members)| self.class(sort, members)).collect();
         classes.sort_by(|a, b| b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1])).then_with(|| first(a).cmp(&first(b))));
         classes
     }
 
-    fn class(&mut self, (shape, matched, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
+    fn class(&mut self, (shape, volumes, matched, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
         members.sort_by(|a, b| (a.created, a.uid).cmp(&(b.created, b.uid)));
         let shape = self.world.shapes.value(shape);
         let owned =
             members.first().and_then(|m| self.world.pods.get(m.key)).map(|record| self.terms.owned(self.world, record)).unwrap_or_default();
-        let need = self.dimensions.dense(&shape.requests);
+        let mut need = self.dimensions.dense(&shape.requests);
+        let mut alternatives = alternatives_of(&shape.affinity);
+        let mut shared = Vec::new();
+        if let Some(demand) = volumes.map(|number| self.premises.volumes.demand(number)) {
+            demand.add_own(&mut need, self.dimensions.volumes);
+            alternatives = demand.along(&alternatives);
+            shared = demand.shared.iter().map(|(driver, volume)| (self.dimensions.volumes + driver, *volume)).collect();
+        }
         let asker = self.pricer.asker(&members, &need, self.now);
-        let profiles = alternatives_of(&shape.affinity).iter().map(|wanted| self.states.profile(wanted, asker)).collect();
-        Class { requests: &shape.requests, tolerations: &shape.tolerations, need, profiles, owned, matched, split, asker, members }
+        let profiles = alternatives.iter().map(|wanted| self.states.profile(wanted, asker)).collect();
+        let (requests, tolerations) = (&shape.requests, &shape.tolerations[..]);
+        let ports = self.premises.ports.used(&shape.host_ports);
+        Class { requests, tolerations, need, profiles, owned, matched, ports, shared, split, asker, members }
     }
 }
 

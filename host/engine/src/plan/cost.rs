@@ -9,7 +9,7 @@ use whittle_model::{Micros, Toleration};
 use super::amounts::fits;
 use super::bins::repelling;
 use super::classes::Class;
-use super::greedy::{Bench, Draft, OpenClaim, open};
+use super::greedy::{Bench, Draft, OpenClaim, clear_of_daemons, open};
 use super::limits::Remaining;
 use super::states::{ProfileId, StateId};
 use crate::pack::{Kind, Packing, Problem};
@@ -52,7 +52,13 @@ pub(crate) fn translate(bench: &mut Bench<'_, '_>, left: &[usize], remaining: &R
             let mine: Vec<usize> = class.profiles.iter().filter_map(|p| profiles.binary_search(p).ok()).collect();
             (0..sources.len()).filter(|kind| open[sources[*kind].pool] && mine.iter().any(|p| admitted[*kind].contains(p))).collect()
         });
-        let mut allowed: Vec<usize> = reachable.iter().copied().filter(|kind| fits(&class.need, &problem.kinds[*kind].capacity)).collect();
+        let alone = class.need_beside(&[]);
+        let barred = |kind: usize| {
+            let table = &bench.tables.pools[sources[kind].pool];
+            !class.ports.is_empty() && class.ports.takes.meets(&table.rows[table.offers[sources[kind].offer].row as usize].barred)
+        };
+        let fitting = |kind: &usize| fits(&alone, &problem.kinds[*kind].capacity) && !barred(*kind);
+        let mut allowed: Vec<usize> = reachable.iter().copied().filter(fitting).collect();
         let tier = allowed.iter().map(|kind| bench.tables.pools[sources[*kind].pool].tier).min();
         allowed.retain(|kind| Some(bench.tables.pools[sources[*kind].pool].tier) == tier);
         problem.classes.push(crate::pack::Class {
@@ -143,7 +149,7 @@ fn add_conflicts(bench: &mut Bench<'_, '_>, wanted: &[usize], problem: &mut Prob
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (at, number) in wanted.iter().enumerate() {
         let class = &bench.classes[*number];
-        groups.entry((&class.profiles[..], &class.owned[..], &class.matched[..])).or_default().push(at);
+        groups.entry((&class.profiles[..], &class.owned[..], &class.matched[..], &class.ports)).or_default().push(at);
     }
     let groups: Vec<Vec<usize>> = groups.into_values().collect();
     for (n, left) in groups.iter().enumerate() {
@@ -231,8 +237,12 @@ impl Translated {
             let current = claim.get_or_insert_with(|| OpenClaim::new(source.pool, base, bench.tables.dimensions.names().len()));
             let state = classes[number].profiles.iter().find_map(|profile| {
                 let state = bench.states.merge(bench.tables, current.state, *profile)?;
+                let state = clear_of_daemons(bench.states, bench.tables, state, &classes[number])?;
                 bench.states.get(state).offers.contains(source.offer).then_some(state)
             });
+            // Volumes that pods share are not part of what the packer knows.
+            let state =
+                state.filter(|_| classes[number].shared.is_empty() || current.has_volumes(bench, source.offer, &classes[number], count));
             match state {
                 Some(state) => current.take(number, &classes[number], count, state),
                 None => loose.push((number, count)),

@@ -9,6 +9,7 @@ use super::amounts::{Amounts, add};
 use super::classes::{Class, Run, share_any};
 use super::flexible::Counts;
 use super::limits::Remaining;
+use super::ports::PortSet;
 use super::pricer::Pricer;
 use super::states::{ProfileId, StateId, States};
 use super::tables::Tables;
@@ -24,6 +25,10 @@ pub(crate) struct OpenClaim {
     pub(crate) content: Vec<(usize, usize)>,
     pub(crate) owned: Vec<u32>,
     pub(crate) matched: Vec<u32>,
+    /// The host ports that its pods bar.
+    pub(crate) barred: PortSet,
+    /// Volumes that pods share and that it has to attach.
+    pub(crate) volumes: Vec<u32>,
 }
 
 /// Claims to be made, and pods that found no place.
@@ -45,7 +50,9 @@ pub(crate) struct Bench<'a, 'w> {
 impl OpenClaim {
     /// A claim with nothing in it.
     pub(crate) fn new(pool: usize, state: StateId, width: usize) -> Self {
-        Self { pool, state, used: Amounts::from_elem(0, width), pods: 0, content: Vec::new(), owned: Vec::new(), matched: Vec::new() }
+        let used = Amounts::from_elem(0, width);
+        let (content, owned, matched, barred, volumes) = (Vec::new(), Vec::new(), Vec::new(), PortSet::default(), Vec::new());
+        Self { pool, state, used, pods: 0, content, owned, matched, barred, volumes }
     }
 
     /// Takes `count` pods of a class in and goes over to `state`.
@@ -53,12 +60,27 @@ impl OpenClaim {
         self.state = state;
         self.pods += count;
         add(&mut self.used, &class.need, i64::try_from(count).expect("fewer pods than 2^63"));
+        self.barred.join(&class.ports.bars);
+        for (dimension, volume) in &class.shared {
+            if !self.volumes.contains(volume) {
+                self.volumes.push(*volume);
+                self.used[*dimension] += 1;
+            }
+        }
         match self.content.last_mut() {
             Some((last, so_far)) if *last == number => *so_far += count,
             _ => self.content.push((number, count)),
         }
         self.owned.extend(class.owned.iter().filter(|t| !self.owned.contains(t)).copied().collect::<Vec<_>>());
         self.matched.extend(class.matched.iter().filter(|t| !self.matched.contains(t)).copied().collect::<Vec<_>>());
+    }
+
+    /// Whether a node of this offering's type has room for so many pods more with the volumes that they share.
+    pub(crate) fn has_volumes(&self, bench: &Bench<'_, '_>, offer: usize, class: &Class<'_>, count: usize) -> bool {
+        let table = &bench.tables.pools[self.pool];
+        let mut used = self.used.clone();
+        add(&mut used, &class.need, i64::try_from(count).expect("fewer pods than 2^63") - 1);
+        super::amounts::fits_on_top(&used, &class.need_beside(&self.volumes), &table.rows[table.offers[offer].row as usize].room)
     }
 
     /// The state after one more pod of `class` under `profile`, if it has room for it.
@@ -70,16 +92,21 @@ impl OpenClaim {
                 return None;
             }
         }
+        if class.ports.takes.meets(&self.barred) {
+            return None;
+        }
+        let need = class.need_beside(&self.volumes);
         // Asked first of what is there already: most refusals end here.
-        if !bench.states.get(self.state).has_room(table, &self.used, &class.need) {
+        if !bench.states.get(self.state).has_room(table, &self.used, &need) {
             return None;
         }
         if super::bins::repelling(&table.pool.template.taints, class).is_some() {
             return None;
         }
         let state = bench.states.merge(bench.tables, self.state, profile)?;
-        let roomy = state == self.state || bench.states.get(state).has_room(table, &self.used, &class.need);
-        (roomy && self.stays_flexible(bench, state, &class.need)).then_some(state)
+        let state = clear_of_daemons(bench.states, bench.tables, state, class)?;
+        let roomy = state == self.state || bench.states.get(state).has_room(table, &self.used, &need);
+        (roomy && self.stays_flexible(bench, state, &need)).then_some(state)
     }
 
     /// Whether enough distinct values remain once `need` is added. A claim that had fewer from its first pod on keeps
@@ -114,6 +141,15 @@ impl OpenClaim {
         }
         table.flexibility.keeps(&table.rows, bench.states.get(self.state), &self.used, &none, had.as_ref())
     }
+}
+
+/// The state without the types whose daemons take a host port that the class asks for.
+pub(crate) fn clear_of_daemons(states: &mut States, tables: &Tables<'_>, state: StateId, class: &Class<'_>) -> Option<StateId> {
+    if class.ports.is_empty() {
+        return Some(state);
+    }
+    let rows = &tables.pools[states.get(state).pool].rows;
+    states.cut(tables, state, &|row| !class.ports.takes.meets(&rows[row as usize].barred))
 }
 
 /// Packs `runs` onto new claims.

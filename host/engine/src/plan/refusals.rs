@@ -11,6 +11,7 @@ use super::finish::Priced;
 use super::greedy::Bench;
 use super::limits::Remaining;
 use super::tables::alternatives_of;
+use super::volumes;
 use crate::report::{Reason, Refusal, Unplaced};
 use crate::world::World;
 use of_pool::Near;
@@ -22,8 +23,8 @@ pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
     let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| !r.deleting && !world.tied_to_node(r)));
     for key in world.pending.iter().chain(moving) {
         let Some(record) = world.pods.get(key) else { continue };
-        let volumes = (!record.volumes.is_empty()).then(|| Reason::NotUnderstood(vec!["volumes".to_owned()]));
-        match objection(world.shape_of(record)).or(volumes) {
+        let broken = || if record.volumes.is_empty() { None } else { volumes::fault(world, key, record) };
+        match objection(world.shape_of(record)).or_else(broken) {
             None => pods.push(key),
             Some(why) => {
                 let reasons = vec![Refusal { place: "pod".to_owned(), why }];
@@ -49,7 +50,6 @@ fn unheeded(shape: &crate::world::Shape) -> Option<&'static str> {
         (!shape.pod_affinity.is_empty(), "podAffinity"),
         (shape.anti_affinity.iter().any(|t| t.topology_key != keys::HOSTNAME || t.namespace_selector.is_some()), "podAntiAffinity"),
         (shape.preferences != whittle_model::Preferences::default(), "preferences"),
-        (!shape.host_ports.is_empty(), "hostPort"),
     ];
     asked.into_iter().find_map(|(asks, what)| asks.then_some(what))
 }

@@ -6,10 +6,13 @@ use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Pod, Requirement, Resources, Timestamp, keys, taint};
+use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
 
 use super::amounts::{Amounts, Dimensions, add};
+use super::daemons::Daemon;
 use super::flexible::Flexibility;
+use super::ports::{PortSet, Ports};
+use super::premises::Premises;
 use super::states::{offering_allows, type_allows};
 use crate::world::World;
 
@@ -41,6 +44,8 @@ pub(crate) struct Row<'w> {
     pub(crate) room: Amounts,
     /// What those daemons ask for.
     pub(crate) daemons: Resources,
+    /// The host ports that they bar.
+    pub(crate) barred: PortSet,
     pub(crate) offers: Range<usize>,
 }
 
@@ -64,7 +69,13 @@ pub(crate) struct Tables<'w> {
 
 impl<'w> Tables<'w> {
     /// The tables of `world` at `now`.
-    pub(crate) fn new(world: &'w World, dimensions: Dimensions, closed: &BTreeMap<String, String>, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        world: &'w World,
+        dimensions: Dimensions,
+        premises: &Premises<'w>,
+        closed: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
         let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
@@ -77,7 +88,7 @@ impl<'w> Tables<'w> {
                     if tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
                         tier += 1;
                     }
-                    let table = pool_table(world, pool, catalog, tier, &tables.dimensions, now);
+                    let table = pool_table(world, (pool, catalog, tier), &tables.dimensions, premises, now);
                     if table.rows.is_empty() {
                         let wanted = pool.template.requirements.to_string();
                         let none = || format!("no instance type for sale meets its requirements ({wanted})");
@@ -138,10 +149,9 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
 
 fn pool_table<'w>(
     world: &'w World,
-    pool: &'w NodePool,
-    catalog: &'w Catalog,
-    tier: usize,
+    (pool, catalog, tier): (&'w NodePool, &'w Catalog, usize),
     dimensions: &Dimensions,
+    premises: &Premises<'w>,
     now: Timestamp,
 ) -> PoolTable<'w> {
     let template = template_requirements(pool);
@@ -166,12 +176,14 @@ fn pool_table<'w>(
             }
         }
         if table.offers.len() > start {
-            let room = dimensions.dense(&instance_type.allocatable);
-            table.rows.push(Row { instance_type, room, daemons: Resources::default(), offers: start..table.offers.len() });
+            let mut room = dimensions.dense(&instance_type.allocatable);
+            premises.volumes.attached().room_of_type(&instance_type.name, &mut room, dimensions.volumes);
+            let (daemons, barred, offers) = (Resources::default(), PortSet::default(), start..table.offers.len());
+            table.rows.push(Row { instance_type, room, daemons, barred, offers });
         }
     }
-    for daemon_set in world.daemon_sets.values() {
-        reserve_for_daemon(&mut table, &daemon_set.template, dimensions);
+    for daemon in &premises.daemons {
+        reserve_for_daemon(&mut table, daemon, dimensions, &premises.ports);
     }
     drop_full(&mut table);
     table.places = places(&table);
@@ -247,18 +259,18 @@ pub(crate) fn for_sale(world: &World, instance_type: &InstanceType, offering: &O
 }
 
 /// Takes a daemon's share from each row it would run on.
-fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dimensions) {
-    if taint::untolerated(&table.pool.template.taints, &daemon.tolerations).is_some() {
+fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Daemon<'_>, dimensions: &Dimensions, ports: &Ports<'_>) {
+    if !daemon.tolerates(&table.pool.template.taints) {
         return;
     }
     let share = dimensions.dense(&daemon.requests);
     let mut taken = FixedBitSet::with_capacity(table.rows.len());
-    for wanted in alternatives(daemon) {
-        if table.template.compatible(&wanted, &keys::well_known).is_err() {
+    for wanted in &daemon.wanted_ahead {
+        if table.template.compatible(wanted, &keys::well_known).is_err() {
             continue;
         }
         let mut both = table.template.clone();
-        both.add_all(&wanted);
+        both.add_all(wanted);
         for number in 0..table.rows.len() {
             let row = &table.rows[number];
             // What is sold out now may be what is bought in a minute.
@@ -268,20 +280,17 @@ fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dime
             }
         }
     }
+    let barred = ports.barred(daemon.ports);
     for number in taken.ones() {
         let row = &mut table.rows[number];
+        row.barred.join(&barred);
         add(&mut row.room, &share, -1);
         row.daemons.add(&daemon.requests);
     }
 }
 
-/// The sets of requirements any one of which lets the pod onto a node: the node selector with each
+/// The sets of requirements any one of which lets a pod onto a node: the node selector with each
 /// term of the required node affinity, in order.
-pub(crate) fn alternatives(pod: &Pod) -> Vec<Requirements> {
-    alternatives_of(&pod.affinity)
-}
-
-/// [`alternatives`] of an affinity alone.
 pub(crate) fn alternatives_of(affinity: &whittle_model::Affinity) -> Vec<Requirements> {
     if affinity.node_terms.is_empty() {
         return vec![affinity.node_selector.clone()];

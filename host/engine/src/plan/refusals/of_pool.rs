@@ -42,16 +42,27 @@ pub(super) fn refusal(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>,
             continue;
         };
         let state = bench.states.get(state);
-        return if state.has_room(table, &vec![0; class.need.len()], &class.need) {
-            match inflexible(table, state, class, pool, left).filter(|_| !bench.tables.relax) {
-                Some(why) => (why, None),
-                None => limited(table, state, class, pool, left),
-            }
-        } else {
+        let need = class.need_beside(&[]);
+        let fitting = || state.rows.ones().map(|row| &table.rows[row]).filter(|row| fits(&need, &row.room));
+        return if fitting().next().is_none() {
             unsuitable(bench, pool, *profile, class)
+        } else if fitting().all(|row| class.ports.takes.meets(&row.barred)) {
+            (barred_port(bench, class), None)
+        } else if let Some(why) = inflexible(table, state, class, pool, left).filter(|_| !bench.tables.relax) {
+            (why, None)
+        } else {
+            limited(table, state, class, pool, left)
         };
     }
     first.unwrap_or((Reason::NoNodePool, None))
+}
+
+/// The first port of a class, for a pool in which daemons take it on every type.
+fn barred_port(bench: &Bench<'_, '_>, class: &Class<'_>) -> Reason {
+    let (world, _) = bench.pricer.scene();
+    let record = class.members.first().and_then(|member| world.pods.get(member.key));
+    let ports = record.map_or(&[][..], |record| &world.shape_of(record).host_ports[..]);
+    ports.first().map_or(Reason::NoNodePool, |port| Reason::Port(port.clone()))
 }
 
 /// What one type is to a class: whether it meets the requirements, has room, and is for sale so.
@@ -99,7 +110,7 @@ fn verdicts<'w>(bench: &Bench<'_, 'w>, table: &PoolTable<'w>, both: &Requirement
         let row = rows.next_if(|row| row.instance_type.name == instance_type.name);
         let room = row.map_or_else(|| bench.tables.dimensions.dense(&instance_type.allocatable), |row| row.room.clone());
         let sold = instance_type.offerings.iter().any(|o| offering_allows(o, both) && for_sale(world, instance_type, o, now));
-        let (meets, fits) = (type_allows(instance_type, both), fits(&class.need, &room));
+        let (meets, fits) = (type_allows(instance_type, both), fits(&class.need_beside(&[]), &room));
         all.push(Verdict { instance_type, room, meets, fits, sold });
     }
     all
@@ -134,7 +145,7 @@ fn lacking_room<'v, 'w>(verdicts: &'v [Verdict<'w>]) -> Vec<&'v Verdict<'w>> {
 fn shortages(names: &[String], verdicts: &[Verdict<'_>], class: &Class<'_>) -> Vec<Shortage> {
     let of = lacking_room(verdicts);
     let mut short = Vec::new();
-    for (dimension, asked) in class.need.iter().copied().enumerate().filter(|(_, asked)| *asked > 0) {
+    for (dimension, asked) in class.need_beside(&[]).iter().copied().enumerate().filter(|(_, asked)| *asked > 0) {
         let most = of.iter().map(|v| v.room[dimension]).max().unwrap_or(0).max(0);
         if most < asked {
             short.push(Shortage { resource: names[dimension].clone(), asked, most });
@@ -145,10 +156,10 @@ fn shortages(names: &[String], verdicts: &[Verdict<'_>], class: &Class<'_>) -> V
 
 /// The type that is too small in one resource only, and by the smallest share.
 fn smaller(table: &PoolTable<'_>, names: &[String], verdicts: &[Verdict<'_>], class: &Class<'_>) -> Option<Near> {
+    let need = class.need_beside(&[]);
     let mut nearest: Option<(i64, &str, usize, i64)> = None;
     for verdict in verdicts.iter().filter(|v| v.meets && v.sold) {
-        let over: Vec<(usize, i64)> = class
-            .need
+        let over: Vec<(usize, i64)> = need
             .iter()
             .zip(&verdict.room)
             .enumerate()
@@ -156,7 +167,7 @@ fn smaller(table: &PoolTable<'_>, names: &[String], verdicts: &[Verdict<'_>], cl
             .map(|(dimension, (need, room))| (dimension, need - room))
             .collect();
         let [(dimension, excess)] = over[..] else { continue };
-        let share = i64::try_from(i128::from(excess) * 1_000_000 / i128::from(class.need[dimension].max(1))).unwrap_or(i64::MAX);
+        let share = i64::try_from(i128::from(excess) * 1_000_000 / i128::from(need[dimension].max(1))).unwrap_or(i64::MAX);
         let name = verdict.instance_type.name.as_str();
         if share < 1_000_000 && nearest.is_none_or(|(s, n, _, _)| (share, name) < (s, n)) {
             nearest = Some((share, name, dimension, excess));
