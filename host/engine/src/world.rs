@@ -12,6 +12,7 @@ use whittle_model::{
 };
 
 use crate::assigned::Assigned;
+use crate::daemon_pods::DaemonPods;
 use crate::intern::Interner;
 use crate::learned::{Learned, Shortfall};
 use crate::set_aside::SetAside;
@@ -104,8 +105,7 @@ pub struct World {
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
-    /// Running pods of each DaemonSet: when they were made, and their names in its namespace.
-    pub(crate) daemon_pods: BTreeMap<PodKey, BTreeSet<(Timestamp, String)>>,
+    pub(crate) daemon_pods: DaemonPods,
     /// Claims, volumes, classes, limits and attachments.
     pub(crate) storage: Storage,
     pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
@@ -273,12 +273,6 @@ impl World {
         self.identities.value(record.identity)
     }
 
-    /// The newest running pod of a DaemonSet.
-    pub(crate) fn newest_daemon_pod(&self, set: &PodKey) -> Option<&PodRecord> {
-        let (_, name) = self.daemon_pods.get(set)?.last()?;
-        self.pods.get(&PodKey::new(&set.namespace, name))
-    }
-
     /// Whether a pod comes and goes with its node: a daemon's, or a static one.
     pub(crate) fn tied_to_node(&self, record: &PodRecord) -> bool {
         self.identity_of(record).owner.as_ref().is_some_and(|o| o.kind == "DaemonSet" || o.kind == "Node")
@@ -346,7 +340,7 @@ impl World {
             && !pod.deleting
             && let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref())
         {
-            self.daemon_pods.entry(set).or_default().insert((pod.created, pod.key.name.clone()));
+            self.daemon_pods.insert(set, pod.created, &pod.key.name);
         }
         self.pods.insert(pod.key.clone(), record);
         self.touch_claims_of(&pod.key);
@@ -393,13 +387,8 @@ impl World {
         }
         let tied = self.tied_to_node(&record);
         let set = daemon_set_of(&key.namespace, self.identity_of(&record).owner.as_ref());
-        if let Some(set) = &set
-            && let Some(running) = self.daemon_pods.get_mut(set)
-        {
-            running.remove(&(record.created, key.name.clone()));
-            if running.is_empty() {
-                self.daemon_pods.remove(set);
-            }
+        if let Some(set) = &set {
+            self.daemon_pods.remove(set, record.created, &key.name);
         }
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };

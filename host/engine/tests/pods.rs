@@ -553,16 +553,16 @@ fn reasons_tell_which_rule_leaves_no_type() {
         pod
     };
     let (small, huge) = (pod("web", 100, GIB), pod("web", 90_000, GIB));
-    let (no_zone, no_category) = (any_of(keys::ZONE, &["us-east-1z"]), any_of(CATEGORY, &["x"]));
+    let (no_zone, no_category) = (|| any_of(keys::ZONE, &["us-east-1z"]), || any_of(CATEGORY, &["x"]));
     let eight = |memory| pod("web", 5000, memory * GIB);
     for (what, pod, unmet) in [
-        ("category", wants(small.clone(), &[no_category.clone()]), Unmet::Requirements),
+        ("category", wants(small.clone(), &[no_category()]), Unmet::Requirements),
         ("size", huge.clone(), Unmet::Resources),
-        ("zone", wants(small.clone(), &[no_zone.clone()]), Unmet::Offerings),
-        ("category and size", wants(huge.clone(), &[no_category.clone()]), Unmet::RequirementsAndResources),
-        ("category and zone", wants(small.clone(), &[no_category.clone(), no_zone.clone()]), Unmet::RequirementsAndOfferings),
-        ("size and zone", wants(huge.clone(), &[no_zone.clone()]), Unmet::ResourcesAndOfferings),
-        ("all", wants(huge, &[no_category, no_zone]), Unmet::All),
+        ("zone", wants(small.clone(), &[no_zone()]), Unmet::Offerings),
+        ("category and size", wants(huge.clone(), &[no_category()]), Unmet::RequirementsAndResources),
+        ("category and zone", wants(small.clone(), &[no_category(), no_zone()]), Unmet::RequirementsAndOfferings),
+        ("size and zone", wants(huge.clone(), &[no_zone()]), Unmet::ResourcesAndOfferings),
+        ("all", wants(huge, &[no_category(), no_zone()]), Unmet::All),
         // 40 GiB is in r.8 alone.
         ("large enough is of another category", wants(eight(40), &[any_of(CATEGORY, &["m"])]), Unmet::RequirementsOfTheRest),
     ] {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Labels, Node, NodeClaim, PodKey, Requirement, Requirements, Resources, Taint, keys, taint};
+use whittle_model::{Effect, Labels, Node, NodeClaim, PodKey, Requirement, Requirements, Resources, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, fits, times};
 use super::classes::{Class, Terms, share_any};
@@ -268,6 +268,11 @@ fn usable_node(node: &Node, claim: Option<&NodeClaim>) -> bool {
     !going && !node.cordoned && (claim.is_some() || !managed)
 }
 
+/// As documented: a taint that a node's start brings is no obstacle while it starts; a node that has gone silent evicts.
+fn ephemeral(taint: &Taint) -> bool {
+    keys::ephemeral_taint(&taint.key) && !(taint.key == keys::UNREACHABLE_TAINT && taint.effect == Effect::NoExecute)
+}
+
 /// What bins are made from.
 struct Ground<'a, 'w> {
     world: &'w World,
@@ -284,7 +289,7 @@ impl<'w> Ground<'_, 'w> {
             _ => &node.allocatable,
         };
         let startup = claim.map_or(&[][..], |c| &c.startup_taints[..]);
-        let passing = |t: &&Taint| !initialized && (keys::ephemeral_taint(&t.key) || startup.contains(t));
+        let passing = |t: &&Taint| !initialized && (ephemeral(t) || startup.contains(t));
         // Until it is registered it does not bear what its claim will give it.
         let (labels, taints) = match claim.filter(|c| c.status.registered.is_none()) {
             Some(claim) => (&claim.labels, &claim.taints),

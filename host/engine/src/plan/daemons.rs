@@ -36,7 +36,7 @@ pub(crate) fn daemons(world: &World) -> Vec<Daemon<'_>> {
 /// is the template's, since each pod's own names its node.
 fn daemon<'w>(world: &'w World, set: &'w DaemonSet) -> Daemon<'w> {
     let template = &set.template;
-    let live = world.newest_daemon_pod(&set.key).map(|record| world.shape_of(record));
+    let live = world.daemon_pods.newest(&set.key).and_then(|key| world.pods.get(&key)).map(|record| world.shape_of(record));
     let requests = live.map_or_else(|| of_template(world, set), |shape| Cow::Borrowed(&shape.requests));
     let mut affinity = template.affinity.clone();
     if let Some(shape) = live {
