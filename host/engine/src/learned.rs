@@ -114,5 +114,8 @@ impl World {
             let (node_class, instance_type) = key;
             self.learned.enter(Shortfall { node_class, instance_type, image, memory: short, at: now });
         }
+        if short != before {
+            self.overlay();
+        }
     }
 }

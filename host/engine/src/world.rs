@@ -15,6 +15,7 @@ use crate::assigned::Assigned;
 use crate::daemon_pods::DaemonPods;
 use crate::intern::Interner;
 use crate::learned::{Learned, Shortfall};
+use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
 
@@ -112,6 +113,8 @@ pub struct World {
     pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
     pub(crate) overlays: BTreeMap<String, NodeOverlay>,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
+    /// What overlays make of catalogues.
+    pub(crate) overlaid: Overlaid,
     /// Labels of namespaces.
     pub(crate) namespaces: BTreeMap<String, Labels>,
     /// Offerings that answered "sold out", and until when they are left alone.
@@ -128,6 +131,8 @@ pub struct World {
     pub(crate) leaving: BTreeSet<String>,
     /// Claims that something happened to since the last round.
     pub(crate) touched: BTreeSet<String>,
+    /// Claims whose instance is no longer what their node class asks for, with the reason.
+    pub(crate) provider_drift: BTreeMap<String, String>,
     /// Objects that could not be read.
     pub(crate) aside: SetAside,
 }
@@ -153,6 +158,7 @@ pub(crate) struct WorldObjects {
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
     learned: Vec<Shortfall>,
     assigned: Vec<(PodKey, String)>,
+    provider_drift: BTreeMap<String, String>,
     aside: SetAside,
 }
 
@@ -192,6 +198,11 @@ impl World {
             priority_class: shape.priority_class.clone(),
             unsupported: shape.unsupported.clone(),
         })
+    }
+
+    /// Names of all pods, in order.
+    pub fn pod_keys(&self) -> impl Iterator<Item = &PodKey> {
+        self.pods.keys()
     }
 
     /// Pods that kube-scheduler could not place, in the order of their names.
@@ -241,6 +252,24 @@ impl World {
     #[must_use]
     pub fn catalog(&self, node_class: &str) -> Option<&Catalog> {
         self.catalogs.get(node_class).map(Arc::as_ref)
+    }
+
+    /// What a claim can become, with what overlays make of that.
+    pub(crate) fn catalog_of(&self, claim: &NodeClaim) -> Option<&Catalog> {
+        let faces = self.overlaid.faces.get(&claim.node_pool);
+        let face = faces.into_iter().flatten().find(|face| face.holds(&claim.requirements));
+        face.map(|face| &*face.catalog).or_else(|| self.catalog(&claim.node_class))
+    }
+
+    /// What became of each overlay, by name; empty while overlays are switched off.
+    #[must_use]
+    pub const fn overlay_verdicts(&self) -> &BTreeMap<String, OverlayVerdict> {
+        &self.overlaid.verdicts
+    }
+
+    /// Looks anew at what overlays make of catalogues.
+    pub(crate) fn overlay(&mut self) {
+        self.overlaid = overlays::derive(self);
     }
 
     /// Names of the pods that hold room on a node.
@@ -453,6 +482,7 @@ impl World {
             self.claim_by_provider.remove(&claim.status.provider_id);
         }
         self.leaving.remove(name);
+        self.provider_drift.remove(name);
         self.assigned.clear_claim(name);
     }
 
@@ -482,6 +512,11 @@ impl World {
             self.overlays.insert(overlay.name.clone(), (**overlay).clone());
         } else if let Event::NodeOverlayGone(name) = event {
             self.overlays.remove(name);
+        } else if let Event::ProviderDrift { claim, reason } = event {
+            match reason.as_ref().filter(|_| self.claims.contains_key(claim)) {
+                Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
+                None => self.provider_drift.remove(claim),
+            };
         } else {
             self.storage.note(event);
         }
@@ -517,6 +552,7 @@ impl World {
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             learned: self.learned.objects(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
         }
     }
@@ -544,10 +580,12 @@ impl World {
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
         world.learned = Learned::of_objects(objects.learned);
+        world.provider_drift = objects.provider_drift;
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
         }
+        world.overlay();
         world
     }
 }

@@ -190,6 +190,7 @@ impl Simulation {
             }
             Happening::Order(_)
             | Happening::Cycle
+            | Happening::Flush
             | Happening::Start(_)
             | Happening::Finish(_)
             | Happening::Vanish(..)

@@ -57,11 +57,30 @@ pub(super) fn cordon(live: &NodeParts) -> Option<Value> {
     let mut metadata = Fields::default();
     let labels = BTreeMap::from([(EXCLUDED.to_owned(), "karpenter".to_owned())]);
     metadata.object("labels", missing(&labels, live.metadata.labels.as_ref()));
+    patch(live, metadata, with_disrupted(live))
+}
+
+/// Keeps new pods off `live`.
+pub(super) fn taint(live: &NodeParts) -> Option<Value> {
+    patch(live, Fields::default(), with_disrupted(live))
+}
+
+/// Lets pods and connections onto `live` again.
+pub(super) fn uncordon(live: &NodeParts) -> Option<Value> {
+    let mut metadata = Fields::default();
+    if live.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(EXCLUDED)) {
+        metadata.set("labels", json!({ EXCLUDED: null }));
+    }
+    let kept = live.spec.taints.iter().flatten().filter(|t| t.key != keys::DISRUPTED_TAINT).cloned().collect();
+    patch(live, metadata, kept)
+}
+
+fn with_disrupted(live: &NodeParts) -> Vec<Taint> {
     let mut taints = live.spec.taints.clone().unwrap_or_default();
     if !taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT && t.effect == "NoSchedule") {
         taints.push(Taint { key: keys::DISRUPTED_TAINT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() });
     }
-    patch(live, metadata, taints)
+    taints
 }
 
 /// Labels `live` as initialized.

@@ -1,18 +1,26 @@
 //! Room that is paid for already: nodes that exist and claims in flight. Placements are applied to
 //! it and can be undone, so that a what-if needs no copy.
 
+mod land;
+mod obstacles;
+
 use std::collections::BTreeMap;
 
-use whittle_model::{Effect, Labels, Node, NodeClaim, PodKey, Requirement, Requirements, Resources, Taint, keys, taint};
+use whittle_model::{Labels, Node, NodeClaim, PodKey, Requirements, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, fits, times};
-use super::classes::{Class, Terms, share_any};
-use super::daemons::Daemon;
+use super::classes::Class;
+use super::field::Mask;
 use super::ports::PortSet;
 use super::premises::Premises;
-use super::states::{States, offering_allows, type_allows};
-use crate::report::Obstacle;
+use super::states::States;
+use super::topology::class_rules::Level;
+use super::topology::set::Set;
+use super::topology::tally::{CounterId, Local, Tally, put, there};
+use super::topology::wishes::{Asking, Wish, beside, lasting};
+use super::topology::{FilterId, HOST, Topology};
 use crate::world::World;
+use land::Land;
 
 /// What is known of the labels of a node-to-be.
 #[derive(Debug)]
@@ -31,8 +39,12 @@ pub(crate) struct Bin<'w> {
     face: Face<'w>,
     taints: Vec<&'w Taint>,
     free: Amounts,
-    owned: Vec<u32>,
-    matched: Vec<u32>,
+    /// Its pods by counter.
+    local: Local,
+    /// By key: the domains it is in, or may come to be in.
+    reach: Vec<Set>,
+    /// The node filters it does not pass.
+    outside: Vec<FilterId>,
     /// The host ports that are taken.
     barred: PortSet,
     /// Volumes on it that pods to be placed share.
@@ -44,8 +56,7 @@ pub(crate) struct Bin<'w> {
 struct Entry {
     bin: usize,
     taken: Amounts,
-    owned: usize,
-    matched: usize,
+    local: Local,
     barred: PortSet,
     volumes: usize,
 }
@@ -56,27 +67,73 @@ pub(crate) struct Bins<'w> {
     all: Vec<Bin<'w>>,
     numbers: BTreeMap<&'w str, usize>,
     log: Vec<Entry>,
+    /// By key and domain: the bins in it; by key: those in none.
+    inside: Vec<Vec<Mask>>,
+    without: Vec<Mask>,
+    /// By level: bins that refuse it for good, and the first that does not.
+    refused: Vec<Mask>,
+    first: Vec<usize>,
+}
+
+/// What a bin says to pods.
+enum Answer {
+    /// So many may come.
+    Welcome(usize),
+    /// Not as counts are now.
+    NotNow,
+    Never,
 }
 
 impl<'w> Bins<'w> {
     /// The bins of a world: initialized nodes first, then by name.
-    pub(crate) fn new(world: &'w World, dimensions: &Dimensions, premises: &Premises<'w>, terms: &mut Terms<'w>) -> Self {
-        let ground = Ground { world, dimensions, premises };
+    pub(crate) fn new(
+        world: &'w World,
+        dimensions: &Dimensions,
+        premises: &Premises<'w>,
+        topology: &Topology<'w>,
+        mut running: BTreeMap<&'w str, Local>,
+    ) -> Self {
+        let land = Land { world, dimensions, premises };
         let mut all: Vec<Bin<'w>> = Vec::new();
         for node in world.nodes.values() {
             let claim = world.claim_of(node);
             if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) && !world.pinned(&node.name) {
-                all.push(ground.node_bin(node, claim, terms));
+                let mut bin = land.node_bin(node, claim);
+                bin.local = running.remove(node.name.as_str()).unwrap_or_default();
+                all.push(bin);
             }
         }
         for claim in world.claims.values() {
             if !claim.deleting && !world.leaving.contains(&claim.name) && world.node_of(claim).is_none() {
-                all.push(ground.claim_bin(claim));
+                all.push(land.claim_bin(claim));
             }
         }
         all.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(b.name)));
         let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
-        Self { all, numbers, log: Vec::new() }
+        let levels = topology.levels();
+        let mut bins = Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
+        bins.locate(topology);
+        bins
+    }
+
+    /// Finds the domains of each bin.
+    fn locate(&mut self, topology: &Topology<'_>) {
+        self.inside = (0..topology.keys()).map(|key| vec![Mask::default(); topology.domains(key) as usize]).collect();
+        self.without = vec![Mask::default(); topology.keys()];
+        for (number, bin) in self.all.iter_mut().enumerate() {
+            bin.reach = (0..topology.keys()).map(|key| bin.face.reach(topology, key)).collect();
+            let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
+            bin.outside = match bin.face {
+                Face::Labels(labels) => topology.outside(labels, &taints, false),
+                Face::Requirements(have) => topology.outside_of(have, &taints),
+            };
+            for key in HOST + 1..topology.keys() {
+                bin.reach[key].iter().for_each(|domain| self.inside[key][domain as usize].insert(number));
+                if bin.reach[key].is_empty() {
+                    self.without[key].insert(number);
+                }
+            }
+        }
     }
 
     /// How many there are.
@@ -94,26 +151,22 @@ impl<'w> Bins<'w> {
         self.numbers.get(name).copied()
     }
 
-    /// How many pods of `class` the bin could take, at most `most`, when they ask for `profile`.
-    pub(crate) fn capacity(&self, bin: usize, class: &Class<'_>, wanted: &Requirements, most: usize) -> usize {
-        let bin = &self.all[bin];
-        let count = bin.times(class, most);
-        if count == 0 || class.ports.takes.meets(&bin.barred) || !bin.admits(class, wanted) {
-            return 0;
+    /// How many pods of `class` the bin can take in this form, at most `most`.
+    pub(crate) fn capacity(&self, bin: usize, asking: Asking<'_, '_>, states: &States, most: usize) -> usize {
+        match self.all[bin].answer(asking, states, most) {
+            Answer::Welcome(count) => count,
+            Answer::NotNow | Answer::Never => 0,
         }
-        if share_any(&class.owned, &bin.matched) || share_any(&class.matched, &bin.owned) {
-            return 0;
-        }
-        if class.alone() { count.min(1) } else { count }
     }
 
     /// Puts `count` pods of `class` into a bin.
-    pub(crate) fn place(&mut self, bin: usize, class: &Class<'_>, count: usize) {
+    pub(crate) fn place(&mut self, bin: usize, class: &Class<'_>, count: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        let pods = u32::try_from(count).expect("fewer pods than 2^32");
         let count = i64::try_from(count).expect("fewer pods than 2^63");
         let target = &mut self.all[bin];
         let mut taken = Amounts::from_elem(0, target.free.len());
         add(&mut taken, &class.need, count);
-        let (owned, matched, barred, volumes) = (target.owned.len(), target.matched.len(), target.barred.clone(), target.volumes.len());
+        let (local, barred, volumes) = (target.local.clone(), target.barred.clone(), target.volumes.len());
         for (dimension, volume) in &class.shared {
             if !target.volumes.contains(volume) {
                 target.volumes.push(*volume);
@@ -122,9 +175,24 @@ impl<'w> Bins<'w> {
         }
         target.barred.join(&class.ports.bars);
         add(&mut target.free, &taken, -1);
-        self.log.push(Entry { bin, taken, owned, matched, barred, volumes });
-        enlist(&mut target.owned, &class.owned);
-        enlist(&mut target.matched, &class.matched);
+        self.log.push(Entry { bin, taken, local, barred, volumes });
+        for counter in class.company.counts.iter().filter(|c| !target.outside.contains(&topology.counters[**c as usize].filter)) {
+            put(&mut target.local, *counter, pods);
+        }
+        self.count(bin, class, pods as usize, topology, tally);
+    }
+
+    /// Counts `count` pods of `class` in a bin.
+    pub(crate) fn count(&self, bin: usize, class: &Class<'_>, count: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        let bin = &self.all[bin];
+        for counter in &class.company.counts {
+            let of = &topology.counters[*counter as usize];
+            if !bin.outside.contains(&of.filter) {
+                let reach = &bin.reach[of.key];
+                let pods = u32::try_from(count).expect("fewer pods than 2^32");
+                tally.0[*counter as usize].placed(of.key == HOST || !reach.is_empty(), reach, pods);
+            }
+        }
     }
 
     /// Takes back every placement, last first.
@@ -132,83 +200,97 @@ impl<'w> Bins<'w> {
         for entry in self.log.drain(..).rev() {
             let bin = &mut self.all[entry.bin];
             add(&mut bin.free, &entry.taken, 1);
+            bin.local = entry.local;
             bin.barred = entry.barred;
             bin.volumes.truncate(entry.volumes);
-            bin.owned.truncate(entry.owned);
-            bin.matched.truncate(entry.matched);
         }
     }
 
-    /// Places as many of `left` pods of a class as there is room for, under the first set of
-    /// requirements that finds any; returns bin and count.
-    pub(crate) fn fill(&mut self, class: &Class<'_>, states: &States, mut left: usize) -> Vec<(usize, usize)> {
-        let mut placed = Vec::new();
-        for profile in &class.profiles {
-            for bin in 0..self.all.len() {
-                if left == 0 {
-                    return placed;
+    /// The first bin that takes pods of a class in this form, and how many of `left` it takes at once.
+    pub(crate) fn first(&mut self, asking: Asking<'_, '_>, states: &States, left: usize) -> Option<(usize, usize)> {
+        let id = asking.level.id as usize;
+        for word in self.first[id] / 64..self.all.len().div_ceil(64) {
+            let mut rest = self.willing(word, id, asking.wishes);
+            while rest != 0 {
+                let bin = word * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if bin >= self.all.len() {
+                    return None;
                 }
-                let count = self.capacity(bin, class, states.wanted(*profile), left);
-                if count > 0 {
-                    self.place(bin, class, count);
-                    placed.push((bin, count));
-                    left -= count;
+                match self.all[bin].answer(asking, states, left) {
+                    Answer::Welcome(count) => return Some((bin, count)),
+                    Answer::NotNow => {}
+                    Answer::Never => {
+                        self.refused[id].insert(bin);
+                        if self.first[id] == bin {
+                            self.first[id] = bin + 1;
+                        }
+                    }
                 }
             }
         }
-        placed
+        None
+    }
+
+    /// Which of sixty-four bins are not known to refuse.
+    fn willing(&self, word: usize, level: usize, wishes: &[Wish]) -> u64 {
+        let mut mask = !self.refused[level].word(word);
+        for wish in wishes {
+            let mut there = if wish.must { 0 } else { self.without[wish.key].word(word) };
+            for domain in &wish.order {
+                there |= self.inside[wish.key][*domain as usize].word(word);
+            }
+            mask &= there;
+        }
+        mask
     }
 }
 
-/// The first rule that keeps a class from a bin, in its shortest form: bins are many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Block {
-    Taint,
-    Labels,
-    Port,
-    /// The dimensions, as bits.
-    Resources(u64),
-    Pods,
-}
-
-impl Bins<'_> {
-    /// What keeps pods of `class` from the bins: how many of them by which rule first, the most frequent first.
-    pub(crate) fn obstacles(&self, class: &Class<'_>, states: &States, dimensions: &Dimensions) -> Vec<(usize, Obstacle)> {
-        let mut counts: BTreeMap<Block, usize> = BTreeMap::new();
-        for bin in &self.all {
-            *counts.entry(bin.block(class, states)).or_default() += 1;
+impl Face<'_> {
+    /// The domains of a key it is in, or may come to be in.
+    fn reach(&self, topology: &Topology<'_>, key: usize) -> Set {
+        match self {
+            Self::Labels(labels) => topology.reach_of_labels(key, labels),
+            Self::Requirements(have) => topology.reach_of_requirements(key, have),
         }
-        let named = |block| match block {
-            Block::Taint => Obstacle::Taint,
-            Block::Labels => Obstacle::Labels,
-            Block::Port => Obstacle::Port,
-            Block::Pods => Obstacle::Pods,
-            Block::Resources(bits) => {
-                let names = dimensions.names().iter().enumerate().filter(|(at, _)| bits >> (at % 64) & 1 == 1);
-                Obstacle::Resources(names.map(|(_, name)| name.clone()).collect())
-            }
-        };
-        let mut all: Vec<(usize, Obstacle)> = counts.into_iter().map(|(block, count)| (count, named(block))).collect();
-        all.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        all
     }
 }
 
 impl Bin<'_> {
-    fn block(&self, class: &Class<'_>, states: &States) -> Block {
-        if self.repels(class) {
-            return Block::Taint;
+    fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
+        let Asking { class, level, wishes, tally } = asking;
+        let count = self.times(class, most);
+        if count == 0 || class.ports.takes.meets(&self.barred) || !self.admits(class, level, states.wanted(level.profile)) {
+            return Answer::Never;
         }
-        if !class.profiles.iter().any(|profile| self.suits(states.wanted(*profile))) {
-            return Block::Labels;
+        let beside = usize::try_from(beside(level, &self.local, tally)).unwrap_or(usize::MAX);
+        if beside == 0 {
+            return if lasting(level) { Answer::Never } else { Answer::NotNow };
         }
-        if class.ports.takes.meets(&self.barred) {
-            return Block::Port;
+        if !wishes.iter().all(|wish| self.meets(wish)) {
+            return Answer::NotNow;
         }
-        let need = class.need_beside(&self.volumes);
-        let short = need.iter().zip(&self.free).enumerate().filter(|(_, (need, free))| **need > 0 && need > free);
-        let bits = short.fold(0, |bits, (at, _)| bits | 1 << (at % 64));
-        if bits == 0 { Block::Pods } else { Block::Resources(bits) }
+        // Where its own pods count, they are placed one by one.
+        let one = !wishes.is_empty() || !lasting(level) || !class.ports.is_empty();
+        Answer::Welcome(count.min(beside).min(if one { 1 } else { usize::MAX }))
+    }
+
+    fn meets(&self, wish: &Wish) -> bool {
+        let reach = &self.reach[wish.key];
+        let following = |counter: CounterId| there(&self.local, counter) > 0;
+        if !wish.follow.is_none_or(following) {
+            return false;
+        }
+        // What is bought already cannot be pinned any more.
+        if wish.must { reach.single().is_some_and(|domain| wish.allowed.contains(domain)) } else { reach.within(&wish.allowed) }
+    }
+
+    /// Whether taints and labels let pods of `class` in that ask for `wanted`.
+    fn admits(&self, class: &Class<'_>, level: &Level, wanted: &Requirements) -> bool {
+        if self.taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations)) {
+            return false;
+        }
+        self.suits(wanted)
     }
 
     /// How many pods of `class` have room, at most `most`.
@@ -223,23 +305,6 @@ impl Bin<'_> {
         free.iter_mut().zip(first.iter().zip(&class.need)).for_each(|(free, (first, need))| *free -= first - need);
         times(&class.need, &free, most)
     }
-
-    fn repels(&self, class: &Class<'_>) -> bool {
-        self.taints.iter().any(|t| t.repels() && !t.tolerated_by(class.tolerations))
-    }
-
-    /// Whether its labels are what is asked for.
-    fn suits(&self, wanted: &Requirements) -> bool {
-        match self.face {
-            Face::Labels(labels) => wanted.met_by(labels),
-            Face::Requirements(have) => certain(have, wanted),
-        }
-    }
-
-    /// Whether taints and labels let pods of `class` in that ask for `wanted`.
-    fn admits(&self, class: &Class<'_>, wanted: &Requirements) -> bool {
-        !self.repels(class) && self.suits(wanted)
-    }
 }
 
 /// Whether every node that `have` admits meets `wanted`.
@@ -252,14 +317,6 @@ fn certain(have: &Requirements, wanted: &Requirements) -> bool {
     })
 }
 
-fn enlist(list: &mut Vec<u32>, more: &[u32]) {
-    for number in more {
-        if !list.contains(number) {
-            list.push(*number);
-        }
-    }
-}
-
 /// Whether pods may be sent to a node at all.
 fn usable_node(node: &Node, claim: Option<&NodeClaim>) -> bool {
     let going = node.deleting || claim.is_some_and(|c| c.deleting);
@@ -268,158 +325,14 @@ fn usable_node(node: &Node, claim: Option<&NodeClaim>) -> bool {
     !going && !node.cordoned && (claim.is_some() || !managed)
 }
 
-/// As documented: a taint that a node's start brings is no obstacle while it starts; a node that has gone silent evicts.
-fn ephemeral(taint: &Taint) -> bool {
-    keys::ephemeral_taint(&taint.key) && !(taint.key == keys::UNREACHABLE_TAINT && taint.effect == Effect::NoExecute)
-}
-
-/// What bins are made from.
-struct Ground<'a, 'w> {
-    world: &'w World,
-    dimensions: &'a Dimensions,
-    premises: &'a Premises<'w>,
-}
-
-impl<'w> Ground<'_, 'w> {
-    fn node_bin(&self, node: &'w Node, claim: Option<&'w NodeClaim>, terms: &mut Terms<'w>) -> Bin<'w> {
-        let initialized = claim.is_none_or(|c| c.status.initialized.is_some());
-        // Until a node is initialized its kubelet may not have told all it has: the claim knows.
-        let allocatable = match claim {
-            Some(claim) if !initialized => &claim.status.allocatable,
-            _ => &node.allocatable,
-        };
-        let startup = claim.map_or(&[][..], |c| &c.startup_taints[..]);
-        let passing = |t: &&Taint| !initialized && (ephemeral(t) || startup.contains(t));
-        // Until it is registered it does not bear what its claim will give it.
-        let (labels, taints) = match claim.filter(|c| c.status.registered.is_none()) {
-            Some(claim) => (&claim.labels, &claim.taints),
-            None => (&node.labels, &node.taints),
-        };
-        let taints: Vec<&Taint> = taints.iter().filter(|t| !passing(t)).collect();
-        let usage = self.world.usage.get(&node.name);
-        let mut free = self.dimensions.dense(allocatable);
-        let volumes = self.premises.volumes.attached().room_of_node(self.world, node, &mut free, self.dimensions.volumes);
-        if let Some(usage) = usage {
-            add(&mut free, &self.dimensions.dense(&usage.total), -1);
-        }
-        let face = Face::Labels(labels);
-        let mut bin = Bin {
-            name: &node.name,
-            initialized,
-            face,
-            taints,
-            free,
-            owned: Vec::new(),
-            matched: Vec::new(),
-            barred: PortSet::default(),
-            volumes,
-        };
-        self.reserve_for_daemons(&mut bin, labels, usage.map(|u| &u.daemons));
-        let running = || usage.iter().flat_map(|u| u.pods.iter()).filter_map(|key| self.world.pods.get(key));
-        if !self.premises.ports.is_empty() {
-            for record in running() {
-                bin.barred.join(&self.premises.ports.barred(&self.world.shape_of(record).host_ports));
-            }
-        }
-        if !terms.is_empty() {
-            for record in running() {
-                enlist(&mut bin.owned, &terms.owned(self.world, record));
-                enlist(&mut bin.matched, &terms.matched(self.world, record));
-            }
-        }
-        bin
-    }
-
-    /// A claim whose node has not joined. Until it is bought, it counts as the smallest of the types it
-    /// may become: what is planned on it must fit whichever is bought.
-    fn claim_bin(&self, claim: &'w NodeClaim) -> Bin<'w> {
-        let taints: Vec<&Taint> = claim.taints.iter().collect();
-        let launched = claim.status.launched.is_some();
-        let face = if launched { Face::Labels(&claim.labels) } else { Face::Requirements(&claim.requirements) };
-        let (free, barred) = (self.dimensions.dense(&claim.status.allocatable), PortSet::default());
-        let mut bin = Bin {
-            name: &claim.name,
-            initialized: false,
-            face,
-            taints,
-            free,
-            owned: Vec::new(),
-            matched: Vec::new(),
-            barred,
-            volumes: Vec::new(),
-        };
-        if launched {
-            self.premises.volumes.attached().room_of_type(&claim.status.instance_type, &mut bin.free, self.dimensions.volumes);
-            self.reserve_for_daemons(&mut bin, &claim.labels, None);
-        } else {
-            self.shrink_to_smallest(&mut bin, claim);
-        }
-        bin
-    }
-
-    fn shrink_to_smallest(&self, bin: &mut Bin<'_>, claim: &NodeClaim) {
-        let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
-        let catalog = self.world.catalog(&claim.node_class);
-        let daemons = self.possible_daemons(claim, &bin.taints);
-        let mut least: Option<Amounts> = None;
-        for instance_type in names.iter().filter_map(|name| catalog?.get(name)) {
-            let mut room = self.dimensions.dense(&instance_type.allocatable);
-            self.premises.volumes.attached().room_of_type(&instance_type.name, &mut room, self.dimensions.volumes);
-            for (daemon, alternatives) in &daemons {
-                let there = |a: &Requirements| {
-                    type_allows(instance_type, a) && instance_type.offerings.iter().any(|o| o.available && offering_allows(o, a))
-                };
-                if alternatives.iter().any(there) {
-                    add(&mut room, &self.dimensions.dense(&daemon.requests), -1);
-                    bin.barred.join(&self.premises.ports.barred(daemon.ports));
-                }
-            }
-            match &mut least {
-                None => least = Some(room),
-                Some(least) => least.iter_mut().zip(&room).for_each(|(l, r)| *l = (*l).min(*r)),
-            }
-        }
-        bin.free = least.unwrap_or_else(|| self.dimensions.dense(&Resources::default()));
-    }
-
-    /// Daemons that may come to run on what the claim becomes, and the requirements of which one has to be met.
-    fn possible_daemons(&self, claim: &NodeClaim, taints: &[&Taint]) -> Vec<(&Daemon<'w>, Vec<Requirements>)> {
-        let mut daemons = Vec::new();
-        for daemon in self.premises.daemons.iter().filter(|daemon| daemon.tolerates(taints.iter().copied())) {
-            let agrees = |wanted: &&Requirements| {
-                wanted.iter().all(|w| settled(claim, w)) && claim.requirements.compatible(wanted, &keys::well_known).is_ok()
-            };
-            let together = daemon.wanted_ahead.iter().filter(agrees).map(|wanted| {
-                let mut both = claim.requirements.clone();
-                both.add_all(wanted);
-                both
-            });
-            daemons.push((daemon, together.collect()));
-        }
-        daemons
-    }
-
-    /// Takes what daemons will still ask for on a node with these labels; those of `present` have their pod there already.
-    fn reserve_for_daemons(&self, bin: &mut Bin<'_>, labels: &Labels, present: Option<&BTreeMap<PodKey, usize>>) {
-        for daemon in &self.premises.daemons {
-            let missing = !present.is_some_and(|p| p.contains_key(daemon.key)) && daemon.tolerates(bin.taints.iter().copied());
-            let wanted = if bin.initialized { &daemon.wanted } else { &daemon.wanted_ahead };
-            if missing && wanted.iter().any(|wanted| wanted.met_by(labels)) {
-                add(&mut bin.free, &self.dimensions.dense(&daemon.requests), -1);
-                bin.barred.join(&self.premises.ports.barred(daemon.ports));
-            }
-        }
-    }
-}
-
-/// Whether the claim's own labels, where no type or offering has a say, meet what is wanted.
-fn settled(claim: &NodeClaim, wanted: &Requirement) -> bool {
-    keys::well_known(wanted.key()) || claim.labels.get(wanted.key()).map_or_else(|| wanted.admits_absence(), |v| wanted.allows(v))
-}
-
 /// Whether a taint keeps pods with these tolerations off, for the refusals of a plan.
 pub(crate) fn repelling<'t>(taints: &'t [Taint], class: &Class<'_>) -> Option<&'t Taint> {
     taint::untolerated(taints, class.tolerations)
+}
+
+/// Whether a taint keeps pods of a class off that ask in this form.
+pub(crate) fn repelled(taints: &[Taint], class: &Class<'_>, level: &Level) -> bool {
+    taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations))
 }
 
 /// Pods already meant for a bin: nominated to its node, or planned for its claim.

@@ -11,6 +11,7 @@ use super::finish::Priced;
 use super::greedy::Bench;
 use super::limits::Remaining;
 use super::tables::alternatives_of;
+use super::topology::tally::Tally;
 use super::volumes;
 use crate::report::{Reason, Refusal, Unplaced};
 use crate::world::World;
@@ -39,26 +40,12 @@ pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
 }
 
 /// Whether a node is on its way out, so that its pods need another.
-fn going(world: &World, name: &str) -> bool {
+pub(crate) fn going(world: &World, name: &str) -> bool {
     world.nodes.get(name).is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting))
-}
-
-/// What a shape asks for that plans do not heed yet: planning for it all the same could put it where it may not run.
-fn unheeded(shape: &crate::world::Shape) -> Option<&'static str> {
-    let asked = [
-        (!shape.spread.is_empty(), "topologySpreadConstraints"),
-        (!shape.pod_affinity.is_empty(), "podAffinity"),
-        (shape.anti_affinity.iter().any(|t| t.topology_key != keys::HOSTNAME || t.namespace_selector.is_some()), "podAntiAffinity"),
-        (shape.preferences != whittle_model::Preferences::default(), "preferences"),
-    ];
-    asked.into_iter().find_map(|(asks, what)| asks.then_some(what))
 }
 
 /// Why pods of this shape are never planned for.
 fn objection(shape: &crate::world::Shape) -> Option<Reason> {
-    if let Some(what) = unheeded(shape) {
-        return Some(Reason::NotUnderstood(vec![what.to_owned()]));
-    }
     if !shape.unsupported.is_empty() {
         return Some(Reason::NotUnderstood(shape.unsupported.clone()));
     }
@@ -81,8 +68,13 @@ pub(crate) fn explain(
     bins: &Bins<'_>,
     seats: &Seats<'_>,
     best: &Priced,
+    tally: &Tally,
     remaining: &Remaining,
 ) -> Vec<Unplaced> {
+    if best.unplaced.is_empty() {
+        return Vec::new();
+    }
+    let tally = &super::finish::counted(bench, tally, &best.claims);
     let mut left = remaining.clone();
     for claim in &best.claims {
         let table = &bench.tables.pools[claim.pool];
@@ -94,19 +86,32 @@ pub(crate) fn explain(
     }
     let mut counts: Vec<(usize, usize)> = best.unplaced.clone();
     counts.sort_unstable();
-    counts.into_iter().map(|(class, count)| explain_class(bench, bins, seats, class, count, &left)).collect()
+    counts.into_iter().map(|(class, count)| explain_class(bench, bins, seats, (class, count), tally, &left)).collect()
 }
 
-fn explain_class(bench: &mut Bench<'_, '_>, bins: &Bins<'_>, seats: &Seats<'_>, number: usize, count: usize, left: &Remaining) -> Unplaced {
+fn explain_class(
+    bench: &mut Bench<'_, '_>,
+    bins: &Bins<'_>,
+    seats: &Seats<'_>,
+    (number, count): (usize, usize),
+    tally: &Tally,
+    left: &Remaining,
+) -> Unplaced {
     let standing = seats.standing(number);
     let pods = standing[standing.len() - count..].iter().map(|key| (*key).clone()).collect();
     let class = &bench.classes[number];
     let mut reasons: Vec<Refusal> = Vec::new();
     let mut misses: Vec<Near> = Vec::new();
     for pool in 0..bench.tables.pools.len() {
-        let (why, miss) = of_pool::refusal(bench, pool, class, left);
+        let (why, miss) = of_pool::refusal(bench, pool, class, tally, left);
         let why = with_vetoes(bench, pool, class, why);
-        reasons.push(Refusal { place: format!("nodepool {}", bench.tables.pools[pool].pool.name), why });
+        let place = format!("nodepool {}", bench.tables.pools[pool].pool.name);
+        match reasons.iter_mut().find(|known| known.place == place) {
+            // Of the tables that overlays make of a pool that one speaks which the class agrees with.
+            Some(known) if agrees(bench, pool, class) => known.why = why,
+            Some(_) => {}
+            None => reasons.push(Refusal { place, why }),
+        }
         misses.extend(miss);
     }
     for (name, why) in &bench.tables.closed {
@@ -121,6 +126,12 @@ fn explain_class(bench: &mut Bench<'_, '_>, bins: &Bins<'_>, seats: &Seats<'_>, 
     }
     misses.sort_by_key(|m| m.distance);
     Unplaced { pods, reasons, nearest: misses.into_iter().next().map(|m| m.miss) }
+}
+
+/// Whether the class and a table agree, room aside.
+fn agrees(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>) -> bool {
+    let base = bench.states.base(pool);
+    base.is_some_and(|base| class.profiles.iter().any(|p| bench.states.merge(bench.tables, base, *p).is_some()))
 }
 
 /// A refusal with what policies have to do with it.

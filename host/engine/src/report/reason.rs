@@ -1,6 +1,7 @@
 //! Why a pod has no place, rule by rule and with the numbers, and what small change would give it one. The text a
 //! person reads is made here and nowhere else.
 
+use super::topology::TopologyRefusal;
 use serde::{Deserialize, Serialize};
 use whittle_model::resources::{CPU, format_amount};
 use whittle_model::{Duration, HostPort, PodKey, Protocol, Requirement, Requirements, Taint};
@@ -81,6 +82,8 @@ pub enum Reason {
         /// How many one launch names at most.
         most: usize,
     },
+    /// A constraint on company: spread, affinity, anti-affinity.
+    Topology(Box<TopologyRefusal>),
     /// A reason, and offerings that policies veto besides.
     Vetoed {
         /// The reason without them.
@@ -260,6 +263,7 @@ impl std::fmt::Display for Reason {
             Self::TooManyTypes { needed, most } => {
                 write!(f, "minValues: {needed} instance types would have to be named, and one launch names {most} at most")
             }
+            Self::Topology(refusal) => refusal.fmt(f),
             Self::Vetoed { reason, vetoes, offerings } => {
                 let texts: Vec<String> = vetoes.iter().map(|(count, why)| format!("{count} for {why:?}")).collect();
                 write!(f, "{reason}; of {offerings} offerings policies veto {}", texts.join(", "))

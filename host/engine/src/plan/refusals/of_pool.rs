@@ -13,6 +13,7 @@ use crate::plan::greedy::Bench;
 use crate::plan::limits::Remaining;
 use crate::plan::states::{ProfileId, State, offering_allows, type_allows};
 use crate::plan::tables::{PoolTable, for_sale, resting_until};
+use crate::plan::topology::tally::Tally;
 use crate::report::{Miss, Reason, Shortage, TypesRefusal, Unmet};
 
 /// One small change that would let the pods in.
@@ -28,7 +29,13 @@ const LIMIT_AWAY: i64 = 1_500_000;
 const TOLERATION_AWAY: i64 = 2_000_000;
 
 /// Why a pool refuses a class, and the change that would make it accept.
-pub(super) fn refusal(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>, left: &Remaining) -> (Reason, Option<Near>) {
+pub(super) fn refusal(
+    bench: &mut Bench<'_, '_>,
+    pool: usize,
+    class: &Class<'_>,
+    tally: &Tally,
+    left: &Remaining,
+) -> (Reason, Option<Near>) {
     let table = &bench.tables.pools[pool];
     if let Some(taint) = repelling(&table.pool.template.taints, class) {
         let miss = Miss::Tolerating { node_pool: table.pool.name.clone(), taint: taint.clone() };
@@ -37,17 +44,19 @@ pub(super) fn refusal(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>,
     let mut first = None;
     for profile in &class.profiles {
         let merged = bench.states.base(pool).and_then(|base| bench.states.merge(bench.tables, base, *profile));
-        let Some(state) = merged else {
+        let Some(id) = merged else {
             first = first.or_else(|| Some(unsuitable(bench, pool, *profile, class)));
             continue;
         };
-        let state = bench.states.get(state);
+        let state = bench.states.get(id);
         let need = class.need_beside(&[]);
         let fitting = || state.rows.ones().map(|row| &table.rows[row]).filter(|row| fits(&need, &row.room));
         return if fitting().next().is_none() {
             unsuitable(bench, pool, *profile, class)
         } else if fitting().all(|row| class.ports.takes.meets(&row.barred)) {
             (barred_port(bench, class), None)
+        } else if let Some(why) = bench.topology.why(bench.tables, bench.states, class.required(), id, tally) {
+            (Reason::Topology(Box::new(why)), None)
         } else if let Some(why) = inflexible(table, state, class, pool, left).filter(|_| !bench.tables.relax) {
             (why, None)
         } else {
