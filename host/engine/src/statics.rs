@@ -107,7 +107,7 @@ fn cost(world: &World, record: &PodRecord) -> i64 {
     let deletion = world.identity_of(record).annotations.get("controller.kubernetes.io/pod-deletion-cost");
     let deletion: i64 = deletion.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
     let priority = i64::from(world.shape_of(record).priority);
-    (1_000_000 + (deletion * 1_000_000 >> 27) + (priority * 1_000_000 >> 25)).clamp(-MOST, MOST)
+    (1_000_000 + ((deletion * 1_000_000) >> 27) + ((priority * 1_000_000) >> 25)).clamp(-MOST, MOST)
 }
 
 /// The part of its life that a claim has before it, in millionths; all of it when it does not expire.

@@ -1,7 +1,5 @@
 //! What NodeOverlays make of prices and capacity: precedence, conflicts, labels that a pool leaves open.
 
-#![expect(clippy::unwrap_used, reason = "a test that unwraps nothing fails, as it should")]
-
 mod common;
 
 use common::{CATEGORY, GIB, NOW, all_of, any_of, basics, objections, pod, pool, settings, told};
