@@ -105,7 +105,7 @@ impl Engine {
         match event {
             Event::Settings(settings) => self.world.settings = settings.clone(),
             Event::Catalog(catalog) => {
-                self.world.catalogs.insert(catalog.node_class.clone(), std::sync::Arc::clone(catalog));
+                self.world.put_catalog(catalog);
                 self.supply(now);
             }
             Event::Price(offering, price) => self.price(offering, *price, now),

@@ -90,6 +90,7 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
             status.registered = Some(now);
             status.node.clone_from(&node.name);
         });
+        round.world.learn_from(&claim.name, now);
         round.step(&claim.name, ClaimStep::Registered(node.name.clone()));
         tag(round, &claim.name);
         if let Some(claim) = round.world.claims.get(&claim.name).cloned() {
@@ -180,6 +181,8 @@ fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatu
 /// win.
 pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
     ledger.done(&launched.claim, Order::Launch, &launched.claim);
+    let node_class = world.claims.get(&launched.claim)?.node_class.clone();
+    let expected = world.expected(&node_class, &launched.instance_type, &launched.allocatable);
     let overlaid = world.claims.get(&launched.claim).and_then(|claim| overlays::more(world, claim, &launched.instance_type));
     let claim = world.claims.get_mut(&launched.claim)?;
     if !claim.status.provider_id.is_empty() {
@@ -207,7 +210,7 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.price = launched.price;
     status.image.clone_from(&launched.image);
     status.capacity = launched.capacity.clone();
-    status.allocatable = launched.allocatable.clone();
+    status.allocatable = expected;
     for (name, amount) in overlaid.iter().flat_map(Resources::iter) {
         status.capacity.set(name, amount);
         status.allocatable.set(name, amount);

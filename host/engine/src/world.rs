@@ -12,7 +12,9 @@ use whittle_model::{
 };
 
 use crate::assigned::Assigned;
+use crate::daemon_pods::DaemonPods;
 use crate::intern::Interner;
+use crate::learned::{Learned, Shortfall};
 use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
@@ -104,6 +106,7 @@ pub struct World {
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    pub(crate) daemon_pods: DaemonPods,
     /// Claims, volumes, classes, limits and attachments.
     pub(crate) storage: Storage,
     pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
@@ -118,6 +121,8 @@ pub struct World {
     pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
     /// When offerings last answered "sold out", for a day.
     pub(crate) sold_out_log: BTreeMap<OfferingKey, Timestamp>,
+    /// By how much nodes had less than computed.
+    pub(crate) learned: Learned,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
@@ -151,6 +156,7 @@ pub(crate) struct WorldObjects {
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
+    learned: Vec<Shortfall>,
     assigned: Vec<(PodKey, String)>,
     provider_drift: BTreeMap<String, String>,
     aside: SetAside,
@@ -359,6 +365,12 @@ impl World {
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
             *self.nominated.entry(node.clone()).or_default() += 1;
         }
+        if pod.phase == PodPhase::Running
+            && !pod.deleting
+            && let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref())
+        {
+            self.daemon_pods.insert(set, pod.created, &pod.key.name);
+        }
         self.pods.insert(pod.key.clone(), record);
         self.touch_claims_of(&pod.key);
     }
@@ -404,6 +416,9 @@ impl World {
         }
         let tied = self.tied_to_node(&record);
         let set = daemon_set_of(&key.namespace, self.identity_of(&record).owner.as_ref());
+        if let Some(set) = &set {
+            self.daemon_pods.remove(set, record.created, &key.name);
+        }
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
         if let Some(usage) = self.usage.get_mut(name)
@@ -535,6 +550,7 @@ impl World {
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            learned: self.learned.objects(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
             provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
@@ -563,6 +579,7 @@ impl World {
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
+        world.learned = Learned::of_objects(objects.learned);
         world.provider_drift = objects.provider_drift;
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {

@@ -34,7 +34,7 @@ pub mod time;
 pub use action::Action;
 pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimStatus, Milestone, NodeClaim};
-pub use daemon_set::DaemonSet;
+pub use daemon_set::{DaemonSet, TemplateRequests};
 pub use disruption_budget::PodDisruptionBudget;
 pub use event::{Event, Instance, Interruption, LaunchFailure, Launched, ObjectKind, Outcome};
 pub use limit_range::LimitRange;

@@ -6,10 +6,13 @@ use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Pod, Requirement, Resources, Timestamp, keys, taint};
+use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
 
 use super::amounts::{Amounts, Dimensions, add};
+use super::daemons::Daemon;
 use super::flexible::Flexibility;
+use super::ports::{PortSet, Ports};
+use super::premises::Premises;
 use super::states::{offering_allows, type_allows};
 use crate::overlays::Face;
 use crate::world::World;
@@ -46,6 +49,8 @@ pub(crate) struct Row<'w> {
     pub(crate) room: Amounts,
     /// What those daemons ask for.
     pub(crate) daemons: Resources,
+    /// The host ports that they bar.
+    pub(crate) barred: PortSet,
     pub(crate) offers: Range<usize>,
     /// Whether an overlay added to what it has.
     pub(crate) overlaid: bool,
@@ -73,7 +78,13 @@ pub(crate) struct Tables<'w> {
 
 impl<'w> Tables<'w> {
     /// The tables of `world` at `now`.
-    pub(crate) fn new(world: &'w World, dimensions: Dimensions, closed: &BTreeMap<String, String>, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        world: &'w World,
+        dimensions: Dimensions,
+        premises: &Premises<'w>,
+        closed: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
         let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
@@ -86,7 +97,7 @@ impl<'w> Tables<'w> {
                     if tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
                         tier += 1;
                     }
-                    tables.open(world, pool, catalog, tier, now);
+                    tables.open(world, (pool, catalog, tier), premises, now);
                 }
             }
         }
@@ -97,20 +108,27 @@ impl<'w> Tables<'w> {
     pub(crate) fn of_static(
         world: &'w World,
         pool: &str,
-        dimensions: Dimensions,
+        premises: &Premises<'w>,
         closed: &BTreeMap<String, String>,
         now: Timestamp,
     ) -> Self {
+        let dimensions = premises.dimensions(std::iter::empty());
         let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
         let open = world.pools.get(pool).filter(|pool| !closed.contains_key(&pool.name));
         if let Some((pool, catalog)) = open.and_then(|pool| Some((pool, open_catalog(world, pool).ok()?))) {
-            tables.open(world, pool, catalog, 0, now);
+            tables.open(world, (pool, catalog, 0), premises, now);
         }
         tables
     }
 
     /// Adds a pool, in as many tables as overlays take it apart.
-    fn open(&mut self, world: &'w World, pool: &'w NodePool, catalog: &'w Catalog, tier: usize, now: Timestamp) {
+    fn open(
+        &mut self,
+        world: &'w World,
+        (pool, catalog, tier): (&'w NodePool, &'w Catalog, usize),
+        premises: &Premises<'w>,
+        now: Timestamp,
+    ) {
         let home = self.pools.len();
         let template = template_requirements(pool);
         let faces = world.overlaid.faces.get(&pool.name).map_or(&[][..], Vec::as_slice);
@@ -118,7 +136,7 @@ impl<'w> Tables<'w> {
         for face in all {
             let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), (home, tier));
             face.iter().for_each(|face| table.template.add_all(&face.narrowed));
-            fill(world, &mut table, face, &self.dimensions, now);
+            fill(world, &mut table, face, (&self.dimensions, premises), now);
             if !table.rows.is_empty() {
                 self.pools.push(table);
             }
@@ -195,7 +213,13 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all
 }
 
-fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, dimensions: &Dimensions, now: Timestamp) {
+fn fill<'w>(
+    world: &'w World,
+    table: &mut PoolTable<'w>,
+    face: Option<&Face>,
+    (dimensions, premises): (&Dimensions, &Premises<'w>),
+    now: Timestamp,
+) {
     let catalog = table.catalog;
     for (at, instance_type) in catalog.types.iter().enumerate() {
         if !type_allows(instance_type, &table.template) {
@@ -208,13 +232,15 @@ fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, di
             }
         }
         if table.offers.len() > start {
-            let (room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
+            let (mut room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
+            premises.volumes.attached().room_of_type(&instance_type.name, &mut room, dimensions.volumes);
             let overlaid = face.is_some_and(|face| face.sized(at));
-            table.rows.push(Row { instance_type, room, daemons: Resources::default(), offers, overlaid });
+            let (daemons, barred) = (Resources::default(), PortSet::default());
+            table.rows.push(Row { instance_type, room, daemons, barred, offers, overlaid });
         }
     }
-    for daemon_set in world.daemon_sets.values() {
-        reserve_for_daemon(table, &daemon_set.template, dimensions);
+    for daemon in &premises.daemons {
+        reserve_for_daemon(table, daemon, dimensions, &premises.ports);
     }
     drop_full(table);
     table.places = places(table);
@@ -277,7 +303,8 @@ pub(crate) fn sold_out_text(wanted: &str, until: Timestamp, now: Timestamp) -> S
     format!("everything that meets {wanted} is sold out, it is asked for again in {}", until.since(now))
 }
 
-fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {
+/// Whether an offering can be bought now.
+pub(crate) fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {
     if !offering.available {
         return false;
     }
@@ -289,18 +316,18 @@ fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, no
 }
 
 /// Takes a daemon's share from each row it would run on.
-fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dimensions) {
-    if taint::untolerated(&table.pool.template.taints, &daemon.tolerations).is_some() {
+fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Daemon<'_>, dimensions: &Dimensions, ports: &Ports<'_>) {
+    if !daemon.tolerates(&table.pool.template.taints) {
         return;
     }
     let share = dimensions.dense(&daemon.requests);
     let mut taken = FixedBitSet::with_capacity(table.rows.len());
-    for wanted in alternatives(daemon) {
-        if table.template.compatible(&wanted, &keys::well_known).is_err() {
+    for wanted in &daemon.wanted_ahead {
+        if table.template.compatible(wanted, &keys::well_known).is_err() {
             continue;
         }
         let mut both = table.template.clone();
-        both.add_all(&wanted);
+        both.add_all(wanted);
         for number in 0..table.rows.len() {
             let row = &table.rows[number];
             // What is sold out now may be what is bought in a minute.
@@ -310,20 +337,17 @@ fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dime
             }
         }
     }
+    let barred = ports.barred(daemon.ports);
     for number in taken.ones() {
         let row = &mut table.rows[number];
+        row.barred.join(&barred);
         add(&mut row.room, &share, -1);
         row.daemons.add(&daemon.requests);
     }
 }
 
-/// The sets of requirements any one of which lets the pod onto a node: the node selector with each
+/// The sets of requirements any one of which lets a pod onto a node: the node selector with each
 /// term of the required node affinity, in order.
-pub(crate) fn alternatives(pod: &Pod) -> Vec<Requirements> {
-    alternatives_of(&pod.affinity)
-}
-
-/// [`alternatives`] of an affinity alone.
 pub(crate) fn alternatives_of(affinity: &whittle_model::Affinity) -> Vec<Requirements> {
     if affinity.node_terms.is_empty() {
         return vec![affinity.node_selector.clone()];

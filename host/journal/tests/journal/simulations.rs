@@ -74,7 +74,7 @@ fn world() -> Scenario {
     let objects = vec![
         ScenarioObject::NodeClass(class, catalog(40_000)),
         ScenarioObject::NodePool(Box::new(pool)),
-        ScenarioObject::DaemonSet(Box::new(DaemonSet { key, template: agent })),
+        ScenarioObject::DaemonSet(Box::new(DaemonSet { key, template: agent, containers: None })),
         deployment("web", 5, 900),
         deployment("api", 4, 1_500),
     ];
