@@ -26,6 +26,7 @@ impl Reality {
                     self.tell(Event::Catalog(catalog));
                 }
                 ScenarioObject::Namespace(name, labels) => {
+                    self.scheduler.apply_namespace(&name, &labels);
                     self.api.namespaces.insert(name.clone(), labels.clone());
                     self.tell(Event::Namespace(name, labels));
                 }
@@ -185,6 +186,7 @@ impl Reality {
             self.delete_pod(&pod);
         }
         if self.api.namespaces.remove(name).is_some() {
+            self.scheduler.remove_namespace(name);
             self.tell(Event::NamespaceGone(name.to_owned()));
         }
         true
