@@ -112,6 +112,7 @@ impl Reality {
         pod.nominated = None;
         pod.unschedulable = false;
         let pod = pod.clone();
+        self.mount(&pod, node);
         self.check_room(node);
         if !self.pinned.contains_key(key) {
             let node = node.to_owned();
@@ -160,6 +161,8 @@ impl Reality {
             return;
         };
         pod.phase = PodPhase::Running;
+        pod.ready = true;
+        pod.started = Some(self.now);
         let pod = pod.clone();
         if !self.pinned.contains_key(key) {
             let workload = self.workload_of(key);
