@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Timestamp, keys,
+    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources, Timestamp, keys,
 };
 
 use crate::ledger::{Ledger, Order};
+use crate::overlays;
 use crate::report::{ClaimStep, Step};
 use crate::round::Round;
 use crate::turns;
@@ -179,6 +180,7 @@ fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatu
 /// win.
 pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
     ledger.done(&launched.claim, Order::Launch, &launched.claim);
+    let overlaid = world.claims.get(&launched.claim).and_then(|claim| overlays::more(world, claim, &launched.instance_type));
     let claim = world.claims.get_mut(&launched.claim)?;
     if !claim.status.provider_id.is_empty() {
         return None; // a repeated answer
@@ -206,6 +208,10 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.image.clone_from(&launched.image);
     status.capacity = launched.capacity.clone();
     status.allocatable = launched.allocatable.clone();
+    for (name, amount) in overlaid.iter().flat_map(Resources::iter) {
+        status.capacity.set(name, amount);
+        status.allocatable.set(name, amount);
+    }
     status.launch_error = None;
     world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
     world.touched.insert(launched.claim.clone());
