@@ -96,6 +96,12 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
             | ScenarioObject::NodeClass(..)
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
+            | ScenarioObject::StorageClass(_)
+            | ScenarioObject::Volume(_)
+            | ScenarioObject::VolumeClaim(_)
+            | ScenarioObject::VolumeLimits(_)
+            | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => {}
         }
     }
