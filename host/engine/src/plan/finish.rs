@@ -11,12 +11,13 @@ use super::amounts::fits;
 use super::askers::mix_column;
 use super::classes::runs;
 use super::flexible::lowered;
-use super::greedy::{Bench, Draft, OpenClaim, pack};
+use super::greedy::{Bench, Draft, Ground, OpenClaim, pack};
 use super::limits::Remaining;
 use super::mix::{Mix, Part};
 use super::pricer::{ASKED_AGAIN, Price};
-use super::states::State;
+use super::states::{State, StateId};
 use super::tables::PoolTable;
+use super::topology::tally::{Local, Tally};
 
 /// EC2 is asked for at most this many types in one launch; naming more would only make the claim
 /// larger.
@@ -27,6 +28,7 @@ pub(crate) const TYPES_IN_A_CLAIM: usize = 60;
 pub(crate) struct Finished {
     pub(crate) pool: usize,
     pub(crate) content: Vec<(usize, usize)>,
+    pub(crate) state: StateId,
     pub(crate) requirements: whittle_model::Requirements,
     pub(crate) requests: Resources,
     /// Names of the types it may become, best first.
@@ -142,7 +144,12 @@ fn price_at_last(bench: &mut Bench<'_, '_>, priced: &mut Priced, mix: &mut Mix) 
 /// Buys more for pods that were left out, by the greedy rule, as long as what the finished claims
 /// leave of the limits allows it: while claims were open they counted as larger than they became.
 /// Returns what that costs.
-pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remaining: &Remaining) -> Result<Micros, ScorerFailure> {
+pub(crate) fn second_helping(
+    bench: &mut Bench<'_, '_>,
+    best: &mut Priced,
+    tally: &Tally,
+    remaining: &Remaining,
+) -> Result<Micros, ScorerFailure> {
     let before = best.cost;
     loop {
         let mut counts: Vec<usize> = vec![0; bench.classes.len()];
@@ -157,7 +164,9 @@ pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remai
         for claim in &best.claims {
             left.take(claim.pool, &largest_of(&bench.tables.pools[claim.pool], &claim.types));
         }
-        let draft = pack(bench, &runs(bench.classes, &counts), &mut left.clone());
+        let mut tally = counted(bench, tally, &best.claims);
+        let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut left.clone() };
+        let draft = pack(bench, &mut ground, &runs(bench.classes, &counts));
         let more = finish_beside(bench, draft, best.method, &mut left, &best.claims)?;
         if more.claims.is_empty() {
             break;
@@ -167,6 +176,20 @@ pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remai
         best.sum_up();
     }
     Ok(best.cost - before)
+}
+
+/// The counts once these claims are there too.
+pub(crate) fn counted(bench: &mut Bench<'_, '_>, tally: &Tally, claims: &[Finished]) -> Tally {
+    let mut tally = tally.clone();
+    for claim in claims {
+        let mut local = Local::new();
+        for (class, count) in &claim.content {
+            let (counts, pods) = (&bench.classes[*class].company.counts, u32::try_from(*count).unwrap_or(u32::MAX));
+            let states = (claim.state, claim.state);
+            bench.topology.join(bench.tables, bench.states, &mut tally, (&mut local, counts), pods, states, &mut |_, _, _| ());
+        }
+    }
+    tally
 }
 
 /// An offering that a claim may be bought from, at what price.
@@ -296,6 +319,7 @@ fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows:
     let mut finished = Finished {
         pool: claim.pool,
         content: claim.content.clone(),
+        state: claim.state,
         requirements,
         requests: requests(bench, claim, table, rows),
         types,
