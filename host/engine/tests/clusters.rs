@@ -211,6 +211,7 @@ fn reports_name_every_pod_once() {
                     unplaced.pods.len()
                 }
                 Step::Claim { .. } | Step::Nominated { .. } | Step::SoldOut { .. } => 0,
+                Step::Move(_) | Step::Blocked { .. } | Step::Closed { .. } => 0,
             };
         }
         let moving = cluster.bound.iter().filter(|p| {

@@ -192,7 +192,7 @@ impl<'w> Kinds<'w> {
 
     /// The facts of each type that `claim` names and its catalogue knows.
     pub(super) fn of(&mut self, claim: &'w NodeClaim) -> Vec<&Facts<'w>> {
-        let (Some(catalog), Some(named)) = (self.world.catalog(&claim.node_class), claim.requirements.get(keys::INSTANCE_TYPE)) else {
+        let (Some(catalog), Some(named)) = (self.world.catalog_of(claim), claim.requirements.get(keys::INSTANCE_TYPE)) else {
             return Vec::new();
         };
         let facts = self.known.entry(Kind(claim)).or_default();
@@ -245,5 +245,5 @@ fn key_of(instance_type: &str, zone: &str, capacity_type: CapacityType) -> Offer
 
 /// The catalogue of a claim.
 pub(super) fn catalog_of<'w>(world: &'w World, claim: &NodeClaim) -> Option<&'w Catalog> {
-    world.catalog(&claim.node_class)
+    world.catalog_of(claim)
 }

@@ -199,7 +199,12 @@ impl Door {
                 let known = NodeClaim { deleting: true, ..self.claims[claim].clone() };
                 self.put_claim(known);
             }
-            Action::CordonNode { node } => {
+            Action::UncordonNode { node } => {
+                let mut known = self.nodes[node].clone();
+                known.taints.retain(|t| t.key != keys::DISRUPTED_TAINT);
+                self.put_node(known);
+            }
+            Action::CordonNode { node } | Action::TaintNode { node } => {
                 let mut known = self.nodes[node].clone();
                 known.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", whittle_model::Effect::NoSchedule));
                 self.put_node(known);
@@ -295,6 +300,8 @@ pub fn names(actions: &[Action]) -> Vec<&'static str> {
             Action::Nominate { .. } => "nominate",
             Action::DeleteClaim { .. } => "delete",
             Action::CordonNode { .. } => "cordon",
+            Action::TaintNode { .. } => "taint",
+            Action::UncordonNode { .. } => "uncordon",
             Action::Evict { .. } => "evict",
             Action::Terminate { .. } => "terminate",
             Action::ReleaseNode { .. } => "release node",

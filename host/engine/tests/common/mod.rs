@@ -186,7 +186,7 @@ pub fn basics() -> Vec<Event> {
     vec![
         Event::Settings(settings()),
         Event::Catalog(Arc::new(catalog("default"))),
-        Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: None }),
+        Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: None, ..NodeClass::default() }),
         Event::Synced,
     ]
 }

@@ -86,8 +86,8 @@ impl Cluster {
         let d = &mut dice;
         let settings = Settings { kubernetes_minor: d.pick(&[36, 36, 34]), ..super::settings() };
         let classes = vec![
-            NodeClass { name: "default".to_owned(), not_ready: None },
-            NodeClass { name: "other".to_owned(), not_ready: d.one_in(3).then(|| "no subnets".to_owned()) },
+            NodeClass { name: "default".to_owned(), not_ready: None, ..NodeClass::default() },
+            NodeClass { name: "other".to_owned(), not_ready: d.one_in(3).then(|| "no subnets".to_owned()), ..NodeClass::default() },
         ];
         let pools = (0..1 + d.below(3)).map(|n| pool(d, n)).collect();
         let daemon_sets: Vec<DaemonSet> = (0..d.below(4)).map(|n| daemon_set(d, n)).collect();
