@@ -8,6 +8,7 @@ pub(crate) mod candidates;
 pub(crate) mod classes;
 pub(crate) mod cost;
 pub(crate) mod finish;
+pub(crate) mod flexible;
 pub(crate) mod greedy;
 pub(crate) mod judge;
 pub(crate) mod limits;

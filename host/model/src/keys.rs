@@ -40,6 +40,12 @@ pub const POLICY: &str = "whittle.sh/policy";
 pub const OFFERS: &str = "whittle.sh/offers";
 /// Annotation of a NodeClaim: what an hour of its instance cost when it was bought, in micro-dollars.
 pub const PRICE: &str = "whittle.sh/price-micros";
+/// Annotation of a NodeClaim that has fewer distinct values of a key than its pool's `minValues` asks for: `true`.
+pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
+/// Annotation of a NodeClaim whose prices a NodeOverlay made: `true`.
+pub const PRICE_OVERLAY: &str = "karpenter.sh/price-overlay-applied";
+/// Annotation of a NodeClaim to whose capacity a NodeOverlay added: `true`.
+pub const CAPACITY_OVERLAY: &str = "karpenter.sh/capacity-overlay-applied";
 /// Taint of a node that is being drained.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint that a node carries from its boot until it is registered.

@@ -238,7 +238,12 @@ impl Translated {
                 None => loose.push((number, count)),
             }
         }
-        claim.filter(|c| c.pods > 0)
+        let claim = claim.filter(|c| c.pods > 0)?;
+        if !claim.is_flexible(bench) {
+            loose.extend(claim.content);
+            return None;
+        }
+        Some(claim)
     }
 }
 

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use fixedbitset::FixedBitSet;
 use whittle_model::scorer::ScorerFailure;
 use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, keys};
 
 use super::amounts::fits;
 use super::askers::mix_column;
 use super::classes::runs;
+use super::flexible::lowered;
 use super::greedy::{Bench, Draft, OpenClaim, pack};
 use super::limits::Remaining;
 use super::mix::{Mix, Part};
@@ -38,6 +40,8 @@ pub(crate) struct Finished {
     /// List price of the choice.
     pub(crate) list: Micros,
     pub(crate) runner_up: Option<(OfferingKey, Micros)>,
+    /// Whether it has fewer distinct values than its pool asks for.
+    pub(crate) relaxed: bool,
     /// Number of the choice among the pool's offerings.
     offer: u32,
     /// Its part in the mix, when prices depend on that.
@@ -189,7 +193,7 @@ fn finish_claim(
         (false, _) => best_of_each_type(table, priced),
         (true, false) => best_of_one_way(table, priced),
         (true, true) => {
-            let offers: Vec<u32> = cheapest_of_each_way(table, priced);
+            let offers: Vec<u32> = cheapest_of_each_way(table, state, priced);
             let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
             let answers = bench.pricer.again(table, &askers, pods, &offers, mix)?;
             let mut allowed: Vec<Found> = answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect();
@@ -200,32 +204,44 @@ fn finish_claim(
     if found.is_empty() {
         return Ok(None);
     }
-    let mut rows: Vec<u32> = Vec::new();
-    for (offer, _) in &found {
-        let row = table.offers[*offer as usize].row;
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
+    let found = shortened(table, state, found);
+    let rows = rows_of(table, &found);
+    let shortages = table.flexibility.shortages(&table.rows, state, rows.iter().map(|row| *row as usize));
+    if !shortages.is_empty() && !tables.relax {
+        return Ok(None);
     }
     if limited {
         remaining.take(claim.pool, &largest(table, &rows));
     }
-    Ok(Some(assemble(bench, claim, &found, &rows, changed)))
+    let mut finished = assemble(bench, claim, &found, &rows, changed);
+    finished.relaxed = !shortages.is_empty();
+    finished.requirements = lowered(&finished.requirements, &shortages);
+    Ok(Some(finished))
 }
 
-/// The best offering of each type, as far as EC2 is asked for it.
-fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
-    for (offer, price) in priced {
-        if found.len() == TYPES_IN_A_CLAIM {
-            break;
-        }
-        let row = table.offers[offer as usize].row;
-        if !found.iter().any(|(f, _)| table.offers[*f as usize].row == row) {
-            found.push((offer, price));
-        }
+/// The rows of offerings, each once, in their order.
+fn rows_of(table: &PoolTable<'_>, found: &[Found]) -> Vec<u32> {
+    let mut seen = FixedBitSet::with_capacity(table.rows.len());
+    found.iter().map(|(offer, _)| table.offers[*offer as usize].row).filter(|row| !seen.put(*row as usize)).collect()
+}
+
+/// As many as EC2 is asked for, those that bring distinct values that the pool asks for before all others. When the
+/// values it asks for take more types than that, they are given up.
+fn shortened(table: &PoolTable<'_>, state: &State, found: Vec<Found>) -> Vec<Found> {
+    if found.len() <= TYPES_IN_A_CLAIM {
+        return found;
     }
-    found
+    let rows: Vec<u32> = found.iter().map(|(offer, _)| table.offers[*offer as usize].row).collect();
+    let kept = table.flexibility.choose(&table.rows, state, &rows, TYPES_IN_A_CLAIM);
+    found.into_iter().zip(kept).filter_map(|(one, kept)| kept.then_some(one)).take(TYPES_IN_A_CLAIM).collect()
+}
+
+/// The best offering of each type.
+fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
+    // Where any types will do, no more are looked for than EC2 is asked for.
+    let most = if table.flexibility.is_empty() { TYPES_IN_A_CLAIM } else { usize::MAX };
+    let mut seen = FixedBitSet::with_capacity(table.rows.len());
+    priced.filter(|(offer, _)| !seen.put(table.offers[*offer as usize].row as usize)).take(most).collect()
 }
 
 /// The best offerings of one capacity type, that of the best of all, which comes first: under policies
@@ -234,18 +250,24 @@ fn best_of_one_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -
     let way = |found: &Found| table.offers[found.0 as usize].offering.capacity_type;
     let mut priced = priced.peekable();
     let Some(best) = priced.peek().map(way) else { return Vec::new() };
-    priced.filter(|found| way(found) == best).take(TYPES_IN_A_CLAIM).collect()
+    let most = if table.flexibility.is_empty() { TYPES_IN_A_CLAIM } else { usize::MAX };
+    priced.filter(|found| way(found) == best).take(most).collect()
 }
 
 /// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must
 /// see every way to buy.
-fn cheapest_of_each_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<u32> {
+fn cheapest_of_each_way(table: &PoolTable<'_>, state: &State, priced: impl Iterator<Item = Found>) -> Vec<u32> {
     let mut ways: BTreeMap<CapacityType, Vec<u32>> = BTreeMap::new();
     for (offer, _) in priced {
         ways.entry(table.offers[offer as usize].offering.capacity_type).or_default().push(offer);
     }
     let each = ASKED_AGAIN / ways.len().max(1);
-    ways.into_values().flat_map(|offers| offers.into_iter().take(each)).collect()
+    let some = |offers: Vec<u32>| {
+        let rows: Vec<u32> = offers.iter().map(|offer| table.offers[*offer as usize].row).collect();
+        let kept = table.flexibility.choose(&table.rows, state, &rows, each);
+        offers.into_iter().zip(kept).filter_map(|(offer, kept)| kept.then_some(offer)).take(each)
+    };
+    ways.into_values().flat_map(some).collect()
 }
 
 fn askers_of(bench: &Bench<'_, '_>, content: &[(usize, usize)]) -> Vec<u32> {
@@ -283,6 +305,7 @@ fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows:
         cost: price.cost,
         list: best.offering.price,
         runner_up: found.iter().find(other_type).map(named),
+        relaxed: false,
         offer,
         part: None,
     };

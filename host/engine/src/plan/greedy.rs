@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 
 use super::amounts::{Amounts, add};
 use super::classes::{Class, Run, share_any};
+use super::flexible::Counts;
 use super::limits::Remaining;
 use super::pricer::Pricer;
 use super::states::{ProfileId, StateId, States};
@@ -77,7 +78,41 @@ impl OpenClaim {
             return None;
         }
         let state = bench.states.merge(bench.tables, self.state, profile)?;
-        (state == self.state || bench.states.get(state).has_room(table, &self.used, &class.need)).then_some(state)
+        let roomy = state == self.state || bench.states.get(state).has_room(table, &self.used, &class.need);
+        (roomy && self.stays_flexible(bench, state, &class.need)).then_some(state)
+    }
+
+    /// Whether enough distinct values remain once `need` is added. A claim that had fewer from its first pod on keeps
+    /// those it has.
+    fn stays_flexible(&self, bench: &Bench<'_, '_>, next: StateId, need: &[i64]) -> bool {
+        let table = &bench.tables.pools[self.pool];
+        if table.flexibility.is_empty() || (bench.tables.relax && self.pods == 0) {
+            return true;
+        }
+        let had = bench.tables.relax.then(|| table.flexibility.left(&table.rows, bench.states.get(self.state), &self.used));
+        table.flexibility.keeps(&table.rows, bench.states.get(next), &self.used, need, had.as_ref())
+    }
+
+    /// Whether a claim that was not filled pod by pod keeps enough distinct values: as many as are asked for, or,
+    /// where fewer will do, as many as the pod with the fewest alone.
+    pub(crate) fn is_flexible(&self, bench: &mut Bench<'_, '_>) -> bool {
+        let table = &bench.tables.pools[self.pool];
+        if table.flexibility.is_empty() {
+            return true;
+        }
+        let none = Amounts::from_elem(0, self.used.len());
+        let mut had = None;
+        if bench.tables.relax {
+            let classes = bench.classes;
+            for class in self.content.iter().map(|(number, _)| &classes[*number]) {
+                let base = bench.states.base(self.pool);
+                let alone = base.and_then(|b| class.profiles.iter().find_map(|p| bench.states.merge(bench.tables, b, *p)));
+                let Some(alone) = alone else { continue };
+                let left = table.flexibility.left(&table.rows, bench.states.get(alone), &class.need);
+                had = Some(had.map_or(left.clone(), |least: Counts| least.iter().zip(&left).map(|(a, b)| *a.min(b)).collect()));
+            }
+        }
+        table.flexibility.keeps(&table.rows, bench.states.get(self.state), &self.used, &none, had.as_ref())
     }
 }
 

@@ -6,7 +6,7 @@ use whittle_model::{PodKey, Resources, Timestamp, keys};
 use super::Seats;
 use super::bins::{Bins, repelling};
 use super::classes::Class;
-use super::finish::Priced;
+use super::finish::{Priced, TYPES_IN_A_CLAIM};
 use super::greedy::Bench;
 use super::limits::Remaining;
 use super::states::{ProfileId, State};
@@ -165,7 +165,10 @@ fn refusal_of(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>, left: &
         };
         let state = bench.states.get(state);
         return if state.has_room(table, &vec![0; class.need.len()], &class.need) {
-            limited(table, state, class, pool, left)
+            match inflexible(table, state, class, pool, left).filter(|_| !bench.tables.relax) {
+                Some(why) => (why, None),
+                None => limited(table, state, class, pool, left),
+            }
         } else {
             too_large(bench, table, state, class)
         };
@@ -235,6 +238,29 @@ fn too_large(bench: &Bench<'_, '_>, table: &PoolTable<'_>, state: &State, class:
 /// Dimensions in which no row alone has enough.
 fn lacking(table: &PoolTable<'_>, state: &State, class: &Class<'_>) -> Vec<usize> {
     (0..class.need.len()).filter(|d| class.need[*d] > 0 && state.rows.ones().all(|row| table.rows[row].room[*d] < class.need[*d])).collect()
+}
+
+/// What `minValues` has against a class that fits and agrees, if that is what is in the way.
+fn inflexible(table: &PoolTable<'_>, state: &State, class: &Class<'_>, pool: usize, left: &Remaining) -> Option<String> {
+    if table.flexibility.is_empty() {
+        return None;
+    }
+    let fits = |row: &usize| super::amounts::fits(&class.need, &table.rows[*row].room);
+    let short = |among: &[usize]| table.flexibility.shortages(&table.rows, state, among.iter().copied()).into_iter().next();
+    let fitting: Vec<usize> = state.rows.ones().filter(fits).collect();
+    if let Some(short) = short(&fitting) {
+        return Some(format!("minValues: {short}"));
+    }
+    let allowed: Vec<usize> =
+        fitting.iter().copied().filter(|row| left.crossed(pool, &table.rows[*row].instance_type.capacity).is_none()).collect();
+    if let Some(short) = short(&allowed).filter(|_| !allowed.is_empty()) {
+        return Some(format!("minValues: {short} into what is left of its limits"));
+    }
+    let rows: Vec<u32> = allowed.iter().filter_map(|row| u32::try_from(*row).ok()).collect();
+    let kept = table.flexibility.choose(&table.rows, state, &rows, TYPES_IN_A_CLAIM);
+    let needed = kept.iter().filter(|kept| **kept).count();
+    (needed > TYPES_IN_A_CLAIM)
+        .then(|| format!("minValues: {needed} instance types would have to be named, and one launch names {TYPES_IN_A_CLAIM} at most"))
 }
 
 fn limited(table: &PoolTable<'_>, state: &State, class: &Class<'_>, pool: usize, left: &Remaining) -> (String, Option<Miss>) {

@@ -9,6 +9,7 @@ use whittle_model::requirements::Requirements;
 use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Pod, Requirement, Resources, Timestamp, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add};
+use super::flexible::Flexibility;
 use super::states::{offering_allows, type_allows};
 use crate::world::World;
 
@@ -28,6 +29,8 @@ pub(crate) struct PoolTable<'w> {
     /// The place of each offering among them by capacity type, type and zone: what decides between equal
     /// ranks.
     pub(crate) places: Vec<u32>,
+    /// How many distinct values a claim must keep.
+    pub(crate) flexibility: Flexibility,
 }
 
 /// An instance type in a pool.
@@ -55,6 +58,8 @@ pub(crate) struct Tables<'w> {
     pub(crate) pools: Vec<PoolTable<'w>>,
     /// Pools that cannot be bought from: name and reason.
     pub(crate) closed: Vec<(String, String)>,
+    /// Whether a claim may have fewer distinct values than its pool asks for when there are no more.
+    pub(crate) relax: bool,
 }
 
 impl<'w> Tables<'w> {
@@ -62,7 +67,7 @@ impl<'w> Tables<'w> {
     pub(crate) fn new(world: &'w World, dimensions: Dimensions, closed: &BTreeMap<String, String>, now: Timestamp) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
-        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new() };
+        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
         let mut tier = 0;
         for pool in order {
             let refused = closed.get(&pool.name).cloned();
@@ -140,7 +145,16 @@ fn pool_table<'w>(
     now: Timestamp,
 ) -> PoolTable<'w> {
     let template = template_requirements(pool);
-    let mut table = PoolTable { pool, catalog, tier, template, rows: Vec::new(), offers: Vec::new(), places: Vec::new() };
+    let mut table = PoolTable {
+        pool,
+        catalog,
+        tier,
+        template,
+        rows: Vec::new(),
+        offers: Vec::new(),
+        places: Vec::new(),
+        flexibility: Flexibility::default(),
+    };
     for instance_type in &catalog.types {
         if !type_allows(instance_type, &table.template) {
             continue;
@@ -161,6 +175,7 @@ fn pool_table<'w>(
     }
     drop_full(&mut table);
     table.places = places(&table);
+    table.flexibility = Flexibility::new(&table.template, &table.rows, &table.offers);
     table
 }
 

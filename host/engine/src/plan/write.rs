@@ -52,6 +52,9 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
     if !finished.offers.is_empty() {
         annotations.insert(keys::OFFERS.to_owned(), offers(finished));
     }
+    if finished.relaxed {
+        annotations.insert(keys::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
+    }
     NodeClaim {
         name,
         node_pool: pool.name.clone(),

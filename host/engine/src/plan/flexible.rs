@@ -1,0 +1,205 @@
+//! What `minValues` asks of a claim: among the types it may still become there are so many distinct values of a
+//! key. What remains is counted after every cut: by requirements, by what pods take, by limits, by the length of
+//! the list.
+
+use fixedbitset::FixedBitSet;
+use smallvec::SmallVec;
+use whittle_model::{Requirements, keys};
+
+use super::amounts::fits_on_top;
+use super::states::State;
+use super::tables::{Offer, Row};
+
+/// Numbers of values, one for each key that a pool asks distinct values of.
+pub(crate) type Counts = SmallVec<[usize; 2]>;
+
+/// What a pool asks for.
+#[derive(Debug, Default)]
+pub(crate) struct Flexibility {
+    wishes: Vec<Wish>,
+}
+
+/// One key of it.
+#[derive(Debug)]
+struct Wish {
+    key: String,
+    least: usize,
+    names: Vec<String>,
+    values: Values,
+}
+
+/// The values that types have of a key, by number.
+#[derive(Debug)]
+enum Values {
+    /// By row.
+    OfType(Vec<SmallVec<[u32; 1]>>),
+    /// By offering.
+    OfOffering(Vec<u32>),
+}
+
+/// A key with fewer values than its pool asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shortage {
+    pub(crate) key: String,
+    pub(crate) wanted: usize,
+    pub(crate) have: usize,
+}
+
+impl Flexibility {
+    /// What a pool with this template asks of these types and offerings.
+    pub(crate) fn new(template: &Requirements, rows: &[Row<'_>], offers: &[Offer<'_>]) -> Self {
+        let asked = template.iter().filter_map(|want| want.min_values().filter(|least| *least > 0).map(|least| (want.key(), least)));
+        Self { wishes: asked.map(|(key, least)| wish(key, least, rows, offers)).collect() }
+    }
+
+    /// Whether nothing is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wishes.is_empty()
+    }
+
+    /// How many values of each key remain among the rows of a state that have room for `used` and `need` together.
+    /// Counting stops where all keys have enough.
+    fn counts(&self, rows: &[Row<'_>], state: &State, used: &[i64], need: &[i64]) -> Counts {
+        let fitting = state.rows.ones().filter(|row| fits_on_top(used, need, &rows[*row].room));
+        self.count(rows, state, fitting)
+    }
+
+    fn count(&self, rows: &[Row<'_>], state: &State, among: impl Iterator<Item = usize>) -> Counts {
+        let mut seen: SmallVec<[FixedBitSet; 2]> = self.wishes.iter().map(|w| FixedBitSet::with_capacity(w.names.len())).collect();
+        let mut counts: Counts = self.wishes.iter().map(|_| 0).collect();
+        for row in among {
+            let mut enough = true;
+            for ((wish, seen), count) in self.wishes.iter().zip(&mut seen).zip(&mut counts) {
+                wish.for_each(row, rows, state, |value| *count += usize::from(!seen.put(value)));
+                enough &= *count >= wish.least;
+            }
+            if enough {
+                break;
+            }
+        }
+        counts
+    }
+
+    /// Whether enough values remain for a claim in this state that holds `used` and takes `need` besides. `relax`
+    /// is for a claim whose first pod alone leaves fewer than that: what it has left may not become less.
+    pub(crate) fn keeps(&self, rows: &[Row<'_>], state: &State, used: &[i64], need: &[i64], relax: Option<&Counts>) -> bool {
+        let counts = self.counts(rows, state, used, need);
+        let bar = |at: usize, least: usize| relax.map_or(least, |had| least.min(had[at]));
+        self.wishes.iter().enumerate().zip(&counts).all(|((at, wish), count)| *count >= bar(at, wish.least))
+    }
+
+    /// How many values of each key remain for a claim in this state that holds `used`.
+    pub(crate) fn left(&self, rows: &[Row<'_>], state: &State, used: &[i64]) -> Counts {
+        self.counts(rows, state, used, &SmallVec::<[i64; 5]>::from_elem(0, used.len()))
+    }
+
+    /// The keys of which fewer values remain among these rows of a state than asked for.
+    pub(crate) fn shortages(&self, rows: &[Row<'_>], state: &State, among: impl Iterator<Item = usize>) -> Vec<Shortage> {
+        let counts = self.count(rows, state, among);
+        let short = self.wishes.iter().zip(counts).filter(|(wish, have)| *have < wish.least);
+        short.map(|(wish, have)| Shortage { key: wish.key.clone(), wanted: wish.least, have }).collect()
+    }
+
+    /// Which of `candidates`, rows of a state from best to worst, to keep when only `most` may be: those that
+    /// bring a value that is still wanted, then the best of the others. More than `most` answers when fewer do
+    /// not have enough values.
+    pub(crate) fn choose(&self, rows: &[Row<'_>], state: &State, candidates: &[u32], most: usize) -> Vec<bool> {
+        let mut kept = vec![false; candidates.len()];
+        for wish in &self.wishes {
+            let mut seen = FixedBitSet::with_capacity(wish.names.len());
+            let mut count = 0;
+            // What is kept for another key counts for this one too.
+            for (row, _) in candidates.iter().zip(&kept).filter(|(_, kept)| **kept) {
+                wish.for_each(*row as usize, rows, state, |value| count += usize::from(!seen.put(value)));
+            }
+            for (at, row) in candidates.iter().enumerate() {
+                if count >= wish.least {
+                    break;
+                }
+                let before = count;
+                wish.for_each(*row as usize, rows, state, |value| count += usize::from(!seen.put(value)));
+                kept[at] |= count > before;
+            }
+        }
+        let mut room = most.saturating_sub(kept.iter().filter(|kept| **kept).count());
+        for kept in kept.iter_mut().filter(|kept| !**kept) {
+            *kept = room > 0;
+            room = room.saturating_sub(1);
+        }
+        kept
+    }
+}
+
+impl Wish {
+    fn for_each(&self, row: usize, rows: &[Row<'_>], state: &State, mut see: impl FnMut(usize)) {
+        match &self.values {
+            Values::OfType(values) => match &values[row][..] {
+                [one] => see(*one as usize),
+                several => {
+                    let wanted = state.requirements.get(&self.key);
+                    let left = several.iter().filter(|v| wanted.is_none_or(|w| w.allows(&self.names[**v as usize])));
+                    left.for_each(|value| see(*value as usize));
+                }
+            },
+            Values::OfOffering(values) => {
+                let left = rows[row].offers.clone().filter(|offer| state.offers.contains(*offer));
+                left.for_each(|offer| see(values[offer] as usize));
+            }
+        }
+    }
+}
+
+fn wish(key: &str, least: u32, rows: &[Row<'_>], offers: &[Offer<'_>]) -> Wish {
+    let mut names: Vec<String> = Vec::new();
+    let mut number = |name: &str| {
+        let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        });
+        u32::try_from(at).expect("a catalogue has fewer than 2^32 types")
+    };
+    let values = match key {
+        keys::ZONE => Values::OfOffering(offers.iter().map(|o| number(&o.offering.zone)).collect()),
+        keys::ZONE_ID => Values::OfOffering(offers.iter().map(|o| number(&o.offering.zone_id)).collect()),
+        keys::CAPACITY_TYPE => Values::OfOffering(offers.iter().map(|o| number(o.offering.capacity_type.name())).collect()),
+        key => Values::OfType(
+            rows.iter()
+                .map(|row| match (row.instance_type.labels.get(key), row.instance_type.requirements.get(key)) {
+                    (Some(value), _) => SmallVec::from_elem(number(value), 1),
+                    (None, Some(several)) if several.operator() == whittle_model::Operator::In => {
+                        several.values().iter().map(|value| number(value)).collect()
+                    }
+                    (None, _) => SmallVec::new(),
+                })
+                .collect(),
+        ),
+    };
+    Wish { key: key.to_owned(), least: least as usize, names, values }
+}
+
+/// The requirements of a claim that has fewer values than its pool asks for: it asks for what it has.
+pub(crate) fn lowered(requirements: &Requirements, shortages: &[Shortage]) -> Requirements {
+    let mut lowered = requirements.clone();
+    for short in shortages {
+        if let Some(requirement) = lowered.remove(&short.key) {
+            let least = u32::try_from(short.have).unwrap_or(u32::MAX);
+            lowered.add(requirement.with_min_values(Some(least).filter(|n| *n > 0)));
+        }
+    }
+    lowered
+}
+
+impl std::fmt::Display for Shortage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let plain = self.key.rsplit('/').next().unwrap_or_default();
+        let what = match plain {
+            "instance-family" => "families".to_owned(),
+            "instance-category" => "categories".to_owned(),
+            "instance-type" => "instance types".to_owned(),
+            "capacity-type" => "capacity types".to_owned(),
+            "zone" => "zones".to_owned(),
+            _ => format!("values of {}", self.key),
+        };
+        write!(f, "{} {what} wanted, {} fit", self.wanted, self.have)
+    }
+}
