@@ -96,7 +96,9 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
             | ScenarioObject::NodeClass(..)
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
-            | ScenarioObject::Namespace(..) => {}
+            | ScenarioObject::Namespace(..)
+            | ScenarioObject::Fact(_)
+            | ScenarioObject::Budget(_) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, policy::v1 as policy, storage::v1 as storage};
 use kube::{Api, core::ApiResource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -61,8 +61,10 @@ const fn kind(
     Kind { name, group, version, plural, need: Need::Required, scope: Scope::Everywhere, read, gone }
 }
 
+const STORAGE: &str = "storage.k8s.io";
+
 /// All kinds.
-pub(super) static KINDS: [Kind; 10] = [
+pub(super) static KINDS: [Kind; 17] = [
     kind(("Namespace", "", "v1", "namespaces"), namespace, |n| event(Event::NamespaceGone(n.name.clone()))),
     kind(("DaemonSet", "apps", "v1", "daemonsets"), daemon_set, |n| event(Event::DaemonSetGone(pod_key(n)))),
     kind(("EC2NodeClass", api::AWS_GROUP, "v1", "ec2nodeclasses"), node_class, |n| {
@@ -76,6 +78,17 @@ pub(super) static KINDS: [Kind; 10] = [
     }),
     kind(("Node", "", "v1", "nodes"), node, |n| event(Event::NodeGone(n.name.clone()))),
     kind(("Pod", "", "v1", "pods"), pod, |n| event(Event::PodGone(pod_key(n)))),
+    kind(("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"), volume_claim, |n| event(Event::VolumeClaimGone(pod_key(n)))),
+    kind(("PersistentVolume", "", "v1", "persistentvolumes"), volume, |n| event(Event::VolumeGone(n.name.clone()))),
+    kind(("StorageClass", STORAGE, "v1", "storageclasses"), storage_class, |n| event(Event::StorageClassGone(n.name.clone()))),
+    kind(("CSINode", STORAGE, "v1", "csinodes"), volume_limits, |n| event(Event::VolumeLimitsGone(n.name.clone()))),
+    kind(("VolumeAttachment", STORAGE, "v1", "volumeattachments"), volume_attachment, |n| {
+        event(Event::VolumeAttachmentGone(n.name.clone()))
+    }),
+    kind(("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"), disruption_budget, |n| {
+        event(Event::PodDisruptionBudgetGone(pod_key(n)))
+    }),
+    kind(("LimitRange", "", "v1", "limitranges"), limit_range, |n| event(Event::LimitRangeGone(pod_key(n)))),
     Kind {
         need: Need::Optional,
         ..kind(("ScoringPolicy", "whittle.sh", "v1alpha1", "scoringpolicies"), scoring_policy, |n| {
@@ -85,7 +98,7 @@ pub(super) static KINDS: [Kind; 10] = [
     Kind {
         need: Need::Optional,
         ..kind(("NodeOverlay", "karpenter.sh", "v1alpha1", "nodeoverlays"), node_overlay, |n| {
-            (Some(Seen::NodeOverlayGone(n.name.clone())), None)
+            (Some(Seen::NodeOverlayGone(n.name.clone())), Some(Event::NodeOverlayGone(n.name.clone())))
         })
     },
     Kind {
@@ -176,29 +189,67 @@ fn node_class(value: &Value, name: &Name) -> Told {
     (object.map(|object| Seen::NodeClass(Box::new(object))), told)
 }
 
-/// The object, or a line in the log: plans do not read this kind, and what is known of it stays.
-fn or_log<T: DeserializeOwned>(value: &Value, kind: &str, name: &Name) -> Option<T> {
-    let read = typed::<T>(value);
+fn volume_claim(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<core::PersistentVolumeClaim, _>(value, from::volume_claim, faultless);
+    (None, or_aside(noun.map(|claim| Event::VolumeClaim(Box::new(claim))), ObjectKind::VolumeClaim, name, value, None))
+}
+
+fn volume(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<core::PersistentVolume, _>(value, from::volume, faultless);
+    (None, or_aside(noun.map(|volume| Event::Volume(Box::new(volume))), ObjectKind::Volume, name, value, None))
+}
+
+fn storage_class(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<storage::StorageClass, _>(value, from::storage_class, faultless);
+    (None, or_aside(noun.map(|class| Event::StorageClass(Box::new(class))), ObjectKind::StorageClass, name, value, None))
+}
+
+fn disruption_budget(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<policy::PodDisruptionBudget, _>(value, from::live_disruption_budget, faultless);
+    let told = noun.map(|budget| Event::PodDisruptionBudget(Box::new(budget)));
+    (None, or_aside(told, ObjectKind::PodDisruptionBudget, name, value, None))
+}
+
+fn node_overlay(value: &Value, name: &Name) -> Told {
+    let (object, noun) = convert::<api::NodeOverlay, _>(value, from::node_overlay, whole);
+    let told = or_aside(noun.map(|overlay| Event::NodeOverlay(Box::new(overlay))), ObjectKind::NodeOverlay, name, value, None);
+    (object.map(|object| Seen::NodeOverlay(Box::new(object))), told)
+}
+
+/// The object, or a line in the log: nothing can be set aside of this kind, and what is known of the object stays.
+fn or_log<T: DeserializeOwned, M>(value: &Value, kind: &str, name: &Name, conversion: impl FnOnce(&T, &mut Cx) -> M) -> Option<M> {
+    let (_, read) = convert(value, conversion, faultless);
     read.inspect_err(|why| tracing::warn!(kind, %name, why, "the object cannot be read; what was known of it stays")).ok()
 }
 
 fn namespace(value: &Value, name: &Name) -> Told {
-    let object = or_log::<core::Namespace>(value, "Namespace", name);
-    (None, object.map(|object| Event::Namespace(name.name.clone(), object.metadata.labels.unwrap_or_default())))
+    let labels = |object: &core::Namespace, _: &mut Cx| object.metadata.labels.clone().unwrap_or_default();
+    (None, or_log(value, "Namespace", name, labels).map(|labels| Event::Namespace(name.name.clone(), labels)))
+}
+
+fn volume_limits(value: &Value, name: &Name) -> Told {
+    (None, or_log(value, "CSINode", name, from::volume_limits).map(|limits| Event::VolumeLimits(Box::new(limits))))
+}
+
+fn volume_attachment(value: &Value, name: &Name) -> Told {
+    (None, or_log(value, "VolumeAttachment", name, from::volume_attachment).map(|held| Event::VolumeAttachment(Box::new(held))))
+}
+
+fn limit_range(value: &Value, name: &Name) -> Told {
+    (None, or_log(value, "LimitRange", name, from::limit_range).map(|range| Event::LimitRange(Box::new(range))))
 }
 
 fn scoring_policy(value: &Value, name: &Name) -> Told {
-    (or_log::<api::ScoringPolicy>(value, "ScoringPolicy", name).map(|object| Seen::ScoringPolicy(Box::new(object))), None)
-}
-
-fn node_overlay(value: &Value, name: &Name) -> Told {
-    (or_log::<api::NodeOverlay>(value, "NodeOverlay", name).map(|object| Seen::NodeOverlay(Box::new(object))), None)
+    let whole = |object: &api::ScoringPolicy, _: &mut Cx| object.clone();
+    (or_log(value, "ScoringPolicy", name, whole).map(|object| Seen::ScoringPolicy(Box::new(object))), None)
 }
 
 fn config_map(value: &Value, name: &Name) -> Told {
-    let Some(object) = or_log::<core::ConfigMap>(value, "ConfigMap", name) else { return (None, None) };
-    let binary = object.binary_data.into_iter().flatten().map(|(key, bytes)| (key, bytes.0));
-    let data: BTreeMap<String, Vec<u8>> =
-        object.data.into_iter().flatten().map(|(key, text)| (key, text.into_bytes())).chain(binary).collect();
-    (Some(Seen::ConfigMap { name: name.name.clone(), data }), None)
+    (or_log(value, "ConfigMap", name, bytes).map(|data| Seen::ConfigMap { name: name.name.clone(), data }), None)
+}
+
+fn bytes(object: &core::ConfigMap, _: &mut Cx) -> BTreeMap<String, Vec<u8>> {
+    let texts = object.data.iter().flatten().map(|(key, text)| (key.clone(), text.clone().into_bytes()));
+    let binary = object.binary_data.iter().flatten().map(|(key, bytes)| (key.clone(), bytes.0.clone()));
+    texts.chain(binary).collect()
 }
