@@ -77,7 +77,6 @@ fn check_min_values(one: &api::Requirement, values: &[String], cx: &mut Cx) {
             format!("{least} distinct values are asked for, but only {} listed; list more or lower it", values.len()),
         );
     }
-    cx.cannot_read("minValues");
 }
 
 /// One requirement; `operators` are those its place knows, `check` is whether a value that no label can have is a fault. Keys

@@ -11,7 +11,7 @@ use whittle_model::{Event, ObjectKind, PodKey};
 use super::{
     Seen,
     raw::{Name, Raw},
-    read::{faultless, typed, whole},
+    read::{faultless, typed},
 };
 use crate::{
     api,
@@ -130,17 +130,13 @@ fn pod_key(name: &Name) -> PodKey {
 }
 
 /// The object as the model's noun, or why not, besides the object if it could be read at all.
-fn convert<T: DeserializeOwned, M>(
-    value: &Value,
-    conversion: impl FnOnce(&T, &mut Cx) -> M,
-    check: fn(&Cx) -> Result<(), String>,
-) -> (Option<T>, Result<M, String>) {
+fn convert<T: DeserializeOwned, M>(value: &Value, conversion: impl FnOnce(&T, &mut Cx) -> M) -> (Option<T>, Result<M, String>) {
     match typed::<T>(value) {
         Err(why) => (None, Err(why)),
         Ok(object) => {
             let mut cx = Cx::new(true);
             let noun = conversion(&object, &mut cx);
-            (Some(object), check(&cx).map(|()| noun))
+            (Some(object), faultless(&cx).map(|()| noun))
         }
     }
 }
@@ -156,69 +152,69 @@ fn or_aside(noun: Result<Event, String>, kind: ObjectKind, name: &Name, value: &
 }
 
 fn pod(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<core::Pod, _>(value, from::pod, faultless);
+    let (_, noun) = convert::<core::Pod, _>(value, from::pod);
     (None, or_aside(noun.map(|pod| Event::Pod(Box::new(pod))), ObjectKind::Pod, name, value, Some("/spec/nodeName")))
 }
 
 fn node(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<core::Node, _>(value, from::node, faultless);
+    let (_, noun) = convert::<core::Node, _>(value, from::node);
     (None, or_aside(noun.map(|node| Event::Node(Box::new(node))), ObjectKind::Node, name, value, None))
 }
 
 fn daemon_set(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<apps::DaemonSet, _>(value, from::daemon_set, faultless);
+    let (_, noun) = convert::<apps::DaemonSet, _>(value, from::daemon_set);
     (None, or_aside(noun.map(|set| Event::DaemonSet(Box::new(set))), ObjectKind::DaemonSet, name, value, None))
 }
 
 fn node_pool(value: &Value, name: &Name) -> Told {
-    let (object, noun) = convert::<api::NodePool, _>(value, from::node_pool, whole);
+    let (object, noun) = convert::<api::NodePool, _>(value, from::node_pool);
     let told = or_aside(noun.map(|pool| Event::NodePool(Box::new(pool))), ObjectKind::NodePool, name, value, None);
     (object.map(|object| Seen::NodePool(Box::new(object))), told)
 }
 
 fn node_claim(value: &Value, name: &Name) -> Told {
-    let (object, noun) = convert::<api::NodeClaim, _>(value, from::node_claim, whole);
+    let (object, noun) = convert::<api::NodeClaim, _>(value, from::node_claim);
     let told = or_aside(noun.map(|claim| Event::Claim(Box::new(claim))), ObjectKind::NodeClaim, name, value, Some("/status/nodeName"));
     (object.map(|object| Seen::NodeClaim(Box::new(object))), told)
 }
 
 fn node_class(value: &Value, name: &Name) -> Told {
     // Whoever launches gets the whole object, so what planning does not read of it is not lost.
-    let (object, noun) = convert::<api::EC2NodeClass, _>(value, |object, cx| from::node_class(object, cx).class, faultless);
+    let (object, noun) = convert::<api::EC2NodeClass, _>(value, |object, cx| from::node_class(object, cx).class);
     let told = or_aside(noun.map(Event::NodeClass), ObjectKind::NodeClass, name, value, None);
     (object.map(|object| Seen::NodeClass(Box::new(object))), told)
 }
 
 fn volume_claim(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<core::PersistentVolumeClaim, _>(value, from::volume_claim, faultless);
+    let (_, noun) = convert::<core::PersistentVolumeClaim, _>(value, from::volume_claim);
     (None, or_aside(noun.map(|claim| Event::VolumeClaim(Box::new(claim))), ObjectKind::VolumeClaim, name, value, None))
 }
 
 fn volume(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<core::PersistentVolume, _>(value, from::volume, faultless);
+    let (_, noun) = convert::<core::PersistentVolume, _>(value, from::volume);
     (None, or_aside(noun.map(|volume| Event::Volume(Box::new(volume))), ObjectKind::Volume, name, value, None))
 }
 
 fn storage_class(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<storage::StorageClass, _>(value, from::storage_class, faultless);
+    let (_, noun) = convert::<storage::StorageClass, _>(value, from::storage_class);
     (None, or_aside(noun.map(|class| Event::StorageClass(Box::new(class))), ObjectKind::StorageClass, name, value, None))
 }
 
 fn disruption_budget(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<policy::PodDisruptionBudget, _>(value, from::live_disruption_budget, faultless);
+    let (_, noun) = convert::<policy::PodDisruptionBudget, _>(value, from::live_disruption_budget);
     let told = noun.map(|budget| Event::PodDisruptionBudget(Box::new(budget)));
     (None, or_aside(told, ObjectKind::PodDisruptionBudget, name, value, None))
 }
 
 fn node_overlay(value: &Value, name: &Name) -> Told {
-    let (object, noun) = convert::<api::NodeOverlay, _>(value, from::node_overlay, whole);
+    let (object, noun) = convert::<api::NodeOverlay, _>(value, from::node_overlay);
     let told = or_aside(noun.map(|overlay| Event::NodeOverlay(Box::new(overlay))), ObjectKind::NodeOverlay, name, value, None);
     (object.map(|object| Seen::NodeOverlay(Box::new(object))), told)
 }
 
 /// The object, or a line in the log: nothing can be set aside of this kind, and what is known of the object stays.
 fn or_log<T: DeserializeOwned, M>(value: &Value, kind: &str, name: &Name, conversion: impl FnOnce(&T, &mut Cx) -> M) -> Option<M> {
-    let (_, read) = convert(value, conversion, faultless);
+    let (_, read) = convert(value, conversion);
     read.inspect_err(|why| tracing::warn!(kind, %name, why, "the object cannot be read; what was known of it stays")).ok()
 }
 
@@ -252,4 +248,31 @@ fn bytes(object: &core::ConfigMap, _: &mut Cx) -> BTreeMap<String, Vec<u8>> {
     let texts = object.data.iter().flatten().map(|(key, text)| (key.clone(), text.clone().into_bytes()));
     let binary = object.binary_data.iter().flatten().map(|(key, bytes)| (key.clone(), bytes.0.clone()));
     texts.chain(binary).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups, resources and verbs of the rules that hold in every mode.
+    fn granted() -> Vec<[Vec<String>; 3]> {
+        let chart = include_str!("../../../../charts/whittle/templates/clusterrole.yaml");
+        let rules = chart.split("{{- if").next().expect("a text has a beginning");
+        let list = |rule: &str, key: &str| {
+            let line = rule.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)).expect("a rule has all three");
+            line.trim_matches([' ', '[', ']']).split(',').map(|word| word.trim().trim_matches('"').to_owned()).collect()
+        };
+        let all = rules.split("\n  - ").skip(1);
+        all.map(|rule| ["apiGroups:", "resources:", "verbs:"].map(|key| list(rule, key))).collect()
+    }
+
+    #[test]
+    fn the_chart_lets_every_kind_be_watched() {
+        let granted = granted();
+        for kind in KINDS.iter().filter(|kind| kind.scope == Scope::Everywhere) {
+            let verbs = |rule: &&[Vec<String>; 3]| ["get", "list", "watch"].iter().all(|verb| rule[2].iter().any(|v| v == verb));
+            let named = |rule: &[Vec<String>; 3]| rule[0].iter().any(|g| g == kind.group) && rule[1].iter().any(|r| r == kind.plural);
+            assert!(granted.iter().filter(verbs).any(named), "{} {}", kind.group, kind.plural);
+        }
+    }
 }
