@@ -16,8 +16,8 @@ fn text(uid: &str, more: &str) -> String {
 }
 
 fn parsed(text: &str) -> Pod {
-    let objects = read(text, "f", Strictness::Strict).unwrap_or_else(|error| panic!("{text}\n{error}"));
-    let Object::Pod(pod) = objects.into_iter().next().unwrap().object else { panic!("{text}") };
+    let objects = read(text, "f", Strictness::Strict).unwrap();
+    let Object::Pod(pod) = objects.into_iter().next().unwrap().object else { unreachable!("{text}") };
     *pod
 }
 
