@@ -21,4 +21,4 @@ pub use from::{
     DisruptionBudgetObject, Kubelet, ModuleSource, NamespaceObject, NodeClassObject, PolicyMode, PolicyStance, PriorityClassObject,
     ScoringPolicyObject, VolumeClaimTemplate, Workload, WorkloadKind,
 };
-pub use manifest::{Fault, Located, ManifestError, Object, Problem, Strictness, link, not_acted_on, read};
+pub use manifest::{Fault, Located, ManifestError, Object, Problem, Strictness, link, not_acted_on, read, scheduler_config};

@@ -9,7 +9,7 @@ use whittle_model::{
 };
 
 fn object(value: &Value) -> Object {
-    let objects = read(&value.to_string(), "f", Strictness::Strict).unwrap_or_else(|error| panic!("{value}\n{error}"));
+    let objects = read(&value.to_string(), "f", Strictness::Strict).unwrap();
     objects.into_iter().next().unwrap().object
 }
 
@@ -19,7 +19,7 @@ fn faults(value: &Value) -> String {
 
 fn volume(spec: &Value, labels: &Value) -> Volume {
     let written = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v", "labels": labels}, "spec": spec});
-    let Object::Volume(volume) = object(&written) else { panic!("{written}") };
+    let Object::Volume(volume) = object(&written) else { unreachable!("{written}") };
     *volume
 }
 
@@ -37,7 +37,7 @@ fn a_claim_says_how_far_it_is() {
                 written[key][inner] = value.clone();
             }
         }
-        let Object::VolumeClaim(claim) = object(&written) else { panic!("{written}") };
+        let Object::VolumeClaim(claim) = object(&written) else { unreachable!("{written}") };
         *claim
     };
     let bare = VolumeClaim { key: PodKey::new("shop", "data"), ..VolumeClaim::default() };
@@ -101,7 +101,7 @@ fn a_class_says_where_and_when_its_volumes_are_made() {
         for (key, value) in more.as_object().unwrap() {
             written[key] = value.clone();
         }
-        let Object::StorageClass(class) = object(&written) else { panic!("{written}") };
+        let Object::StorageClass(class) = object(&written) else { unreachable!("{written}") };
         *class
     };
     let bare = StorageClass { name: "c".to_owned(), provisioner: "ebs.csi.aws.com".to_owned(), immediate: true, ..StorageClass::default() };
@@ -122,11 +122,11 @@ fn nodes_hold_volumes_up_to_their_limits() {
     let limits = json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"}, "spec": {"drivers": [
         {"name": "a", "nodeID": "i", "allocatable": {"count": 25}}, {"name": "b", "nodeID": "i"}, {"name": "c", "nodeID": "i", "allocatable": {}},
     ]}});
-    let Object::VolumeLimits(limits) = object(&limits) else { panic!("{limits}") };
+    let Object::VolumeLimits(limits) = object(&limits) else { unreachable!("{limits}") };
     assert_eq!((limits.node.as_str(), limits.drivers.into_iter().collect::<Vec<_>>()), ("n", vec![("a".to_owned(), 25)]));
     let held = json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "x"},
         "spec": {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}}});
-    let Object::VolumeAttachment(held) = object(&held) else { panic!("{held}") };
+    let Object::VolumeAttachment(held) = object(&held) else { unreachable!("{held}") };
     assert_eq!((held.name.as_str(), held.node.as_str(), held.volume.as_str()), ("x", "n", "v"));
 }
 
@@ -134,7 +134,7 @@ fn nodes_hold_volumes_up_to_their_limits() {
 fn a_budget_knows_whether_it_ever_lets_a_pod_go() {
     let budget = |spec: Value| {
         let written = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": spec});
-        let Object::DisruptionBudget(budget) = object(&written) else { panic!("{written}") };
+        let Object::DisruptionBudget(budget) = object(&written) else { unreachable!("{written}") };
         budget
     };
     for (spec, never) in [
@@ -161,7 +161,7 @@ fn a_budget_knows_whether_it_ever_lets_a_pod_go() {
 fn a_limit_range_fills_in_the_first_that_it_finds() {
     let range = |limits: Value| {
         let written = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "r"}, "spec": {"limits": limits}});
-        let Object::LimitRange(range) = object(&written) else { panic!("{written}") };
+        let Object::LimitRange(range) = object(&written) else { unreachable!("{written}") };
         range.requests
     };
     let cpu = |milli: i64| Resources::of(&[("cpu", milli)]);
@@ -186,7 +186,7 @@ fn overlay(spec: Value) -> Value {
 #[test]
 fn an_overlay_changes_a_price_or_adds_resources() {
     let read = |spec: Value| {
-        let Object::NodeOverlay(overlay) = object(&overlay(spec)) else { panic!("an overlay") };
+        let Object::NodeOverlay(overlay) = object(&overlay(spec)) else { unreachable!("an overlay") };
         *overlay
     };
     let full = read(json!({
@@ -244,7 +244,7 @@ fn each_pod_of_a_stateful_set_gets_the_claims_of_its_templates() {
             ],
         },
     });
-    let Object::Workload(set) = object(&set) else { panic!("{set}") };
+    let Object::Workload(set) = object(&set) else { unreachable!("{set}") };
     let claims: Vec<(&str, Option<&str>)> = set.volume_claims.iter().map(|c| (c.name.as_str(), c.storage_class.as_deref())).collect();
     assert_eq!(claims, [("data", Some("gp3")), ("log", None)]);
     let volumes: Vec<&str> = set.template.volumes.iter().map(|v| v.claim.as_str()).collect();

@@ -52,6 +52,7 @@ pub(crate) use others::{namespace, priority_class};
 pub(crate) use pod::pod;
 pub(crate) use scoring_policy::scoring_policy;
 pub use scoring_policy::{ModuleSource, PolicyMode, PolicyStance, ScoringPolicyObject};
+pub(crate) use spread::spread;
 pub(crate) use storage::{storage_class, volume, volume_attachment, volume_claim, volume_limits};
 pub use workload::{VolumeClaimTemplate, Workload, WorkloadKind};
 pub(crate) use workload::{deployment, job, replica_set, replication_controller, stateful_set};
