@@ -151,8 +151,8 @@ fn a_budget_knows_whether_it_ever_lets_a_pod_go() {
         assert_eq!(budget(spec.clone()).allowing(3).never, never, "{spec}");
     }
     let labels = Labels::new();
-    assert!(!budget(json!({})).selector.matches(&labels), "an absent selector selects nothing");
-    assert_eq!(budget(json!({"selector": {}})).selector, LabelSelector::default(), "an empty one selects everything");
+    assert!(!budget(json!({})).allowing(1).selector.matches(&labels), "an absent selector selects nothing");
+    assert_eq!(budget(json!({"selector": {}})).allowing(1).selector, LabelSelector::default(), "an empty one selects everything");
     assert!(budget(json!({"unhealthyPodEvictionPolicy": "AlwaysAllow"})).always_allow_unready);
     assert!(!budget(json!({"unhealthyPodEvictionPolicy": "IfHealthyBudget"})).always_allow_unready);
 }
@@ -247,7 +247,5 @@ fn each_pod_of_a_stateful_set_gets_the_claims_of_its_templates() {
     let Object::Workload(set) = object(&set) else { unreachable!("{set}") };
     let claims: Vec<(&str, Option<&str>)> = set.volume_claims.iter().map(|c| (c.name.as_str(), c.storage_class.as_deref())).collect();
     assert_eq!(claims, [("data", Some("gp3")), ("log", None)]);
-    let volumes: Vec<&str> = set.template.volumes.iter().map(|v| v.claim.as_str()).collect();
-    assert_eq!(volumes, ["data-db", "log-db"]);
-    assert_eq!(set.template.unsupported, [""; 0]);
+    assert_eq!((set.template.volumes.len(), set.template.unsupported.len()), (0, 0));
 }

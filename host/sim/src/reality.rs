@@ -7,7 +7,6 @@
 mod books;
 mod daemons;
 mod ec2;
-mod facts;
 mod faults;
 mod market;
 mod nodes;
@@ -27,7 +26,6 @@ use crate::random::Seed;
 use crate::timeline::TimelineEvent;
 use crate::weather::Weather;
 pub(crate) use ec2::{Ec2, Instance};
-use facts::Facts;
 use faults::Faults;
 pub(crate) use market::SoldOut;
 pub(crate) use queue::Happening;
@@ -45,7 +43,6 @@ pub(crate) struct Api {
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) namespaces: BTreeMap<String, Labels>,
-    pub(crate) facts: Facts,
 }
 
 /// How long instances take from launch to joining.
@@ -154,7 +151,6 @@ impl Reality {
         events.extend(api.catalogs.values().cloned().map(Event::Catalog));
         events.extend(api.namespaces.iter().map(|(name, labels)| Event::Namespace(name.clone(), labels.clone())));
         events.extend(api.pools.values().cloned().map(|p| Event::NodePool(Box::new(p))));
-        events.extend(api.facts.events());
         events.extend(api.daemon_sets.values().cloned().map(|d| Event::DaemonSet(Box::new(d))));
         events.extend(api.claims.values().cloned().map(|c| Event::Claim(Box::new(c))));
         events.extend(api.nodes.values().cloned().map(|n| Event::Node(Box::new(n))));

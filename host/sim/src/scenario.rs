@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use whittle_model::{
-    Catalog, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey, StorageClass,
-    Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
-};
+use whittle_model::{Catalog, DaemonSet, LabelSelector, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey};
 
 /// Kinds of workloads that keep a number of pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,54 +60,6 @@ pub struct Workload {
     pub selector: LabelSelector,
     /// Of a StatefulSet: whether a pod waits until all before it run (`OrderedReady`).
     pub ordered: bool,
-    /// Of a StatefulSet: the claims that each of its pods gets, named `<template>-<pod>`. Its template's volumes name them
-    /// `<template>-<name of the set>`, and its ephemeral volumes `<name of the set>-<volume>`, as if the set were its pod.
-    pub volume_claims: Vec<VolumeClaimTemplate>,
-}
-
-/// A claim that each pod of a StatefulSet gets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VolumeClaimTemplate {
-    /// Its name, which volume mounts use.
-    pub name: String,
-    /// Its storage class: `None` is the default class, empty is none.
-    pub storage_class: Option<String>,
-}
-
-/// A PodDisruptionBudget. Counts and percentages are as written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Budget {
-    /// Namespace and name.
-    pub key: PodKey,
-    /// The pods meant, of its namespace.
-    pub selector: LabelSelector,
-    /// Pods that must stay: a count or a percentage.
-    pub min_available: Option<String>,
-    /// Pods that may be away: a count or a percentage.
-    pub max_unavailable: Option<String>,
-    /// Whether it lets no pod go, however many there are.
-    pub never: bool,
-    /// Whether pods that are not ready may always go.
-    pub always_allow_unready: bool,
-}
-
-/// What pods and nodes refer to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fact {
-    /// A PersistentVolumeClaim.
-    VolumeClaim(VolumeClaim),
-    /// A PersistentVolume.
-    Volume(Volume),
-    /// A StorageClass.
-    StorageClass(StorageClass),
-    /// How many volumes a node may hold.
-    VolumeLimits(VolumeLimits),
-    /// A volume held by a node.
-    VolumeAttachment(VolumeAttachment),
-    /// A LimitRange.
-    LimitRange(LimitRange),
-    /// A NodeOverlay.
-    NodeOverlay(NodeOverlay),
 }
 
 /// One object of the cluster.
@@ -132,10 +81,6 @@ pub enum ScenarioObject {
     Claim(Box<NodeClaim>),
     /// A namespace and its labels.
     Namespace(String, Labels),
-    /// Something that pods and nodes refer to.
-    Fact(Box<Fact>),
-    /// A PodDisruptionBudget.
-    Budget(Box<Budget>),
 }
 
 /// Where the facts of a simulation come from, one line each; shown with every result.

@@ -1,7 +1,7 @@
 //! Objects as manifests hold them, as the simulation takes them.
 
-use whittle_cluster::{DisruptionBudgetObject, Object, VolumeClaimTemplate, Workload, WorkloadKind, yaml::Yaml};
-use whittle_sim::{Budget, Fact, ObjectKind, ObjectName, ScenarioObject};
+use whittle_cluster::{Object, Workload, WorkloadKind, yaml::Yaml};
+use whittle_sim::{ObjectKind, ObjectName, ScenarioObject};
 
 use super::catalogs::Catalogs;
 use crate::policy::with_everywhere;
@@ -21,32 +21,19 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &
         Object::Workload(written) => ScenarioObject::Workload(Box::new(workload(written, tree))),
         Object::DaemonSet(set) => ScenarioObject::DaemonSet(set.clone()),
         Object::Namespace(namespace) => ScenarioObject::Namespace(namespace.name.clone(), namespace.labels.clone()),
-        Object::VolumeClaim(one) => fact(Fact::VolumeClaim(*one.clone())),
-        Object::Volume(one) => fact(Fact::Volume(*one.clone())),
-        Object::StorageClass(one) => fact(Fact::StorageClass(*one.clone())),
-        Object::VolumeLimits(one) => fact(Fact::VolumeLimits(*one.clone())),
-        Object::VolumeAttachment(one) => fact(Fact::VolumeAttachment(*one.clone())),
-        Object::LimitRange(one) => fact(Fact::LimitRange(*one.clone())),
-        Object::NodeOverlay(one) => fact(Fact::NodeOverlay(*one.clone())),
-        Object::DisruptionBudget(one) => ScenarioObject::Budget(Box::new(budget(one))),
-        // Priorities are in the pods already, policies in the chains.
-        Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
+        // Priorities are in the pods already, policies in the chains; the others bear on nothing that is simulated.
+        Object::VolumeClaim(_)
+        | Object::Volume(_)
+        | Object::StorageClass(_)
+        | Object::VolumeLimits(_)
+        | Object::VolumeAttachment(_)
+        | Object::LimitRange(_)
+        | Object::NodeOverlay(_)
+        | Object::DisruptionBudget(_)
+        | Object::PriorityClass(_)
+        | Object::ScoringPolicy(_)
+        | Object::Skipped { .. } => return Ok(None),
     }))
-}
-
-fn fact(fact: Fact) -> ScenarioObject {
-    ScenarioObject::Fact(Box::new(fact))
-}
-
-fn budget(written: &DisruptionBudgetObject) -> Budget {
-    Budget {
-        key: written.key.clone(),
-        selector: written.selector.clone(),
-        min_available: written.min_available.clone(),
-        max_unavailable: written.max_unavailable.clone(),
-        never: written.allowing(0).never,
-        always_allow_unready: written.always_allow_unready,
-    }
 }
 
 fn workload(written: &Workload, tree: &Yaml) -> whittle_sim::Workload {
@@ -58,12 +45,7 @@ fn workload(written: &Workload, tree: &Yaml) -> whittle_sim::Workload {
         template: written.template.clone(),
         selector: written.selector.clone(),
         ordered: written.kind == WorkloadKind::StatefulSet && tree.text_at(&["spec", "podManagementPolicy"]) != Some("Parallel"),
-        volume_claims: written.volume_claims.iter().map(claim).collect(),
     }
-}
-
-fn claim(written: &VolumeClaimTemplate) -> whittle_sim::VolumeClaimTemplate {
-    whittle_sim::VolumeClaimTemplate { name: written.name.clone(), storage_class: written.storage_class.clone() }
 }
 
 const fn kind(kind: WorkloadKind) -> whittle_sim::WorkloadKind {

@@ -96,9 +96,7 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
             | ScenarioObject::NodeClass(..)
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
-            | ScenarioObject::Namespace(..)
-            | ScenarioObject::Fact(_)
-            | ScenarioObject::Budget(_) => {}
+            | ScenarioObject::Namespace(..) => {}
         }
     }
 }

@@ -12,8 +12,8 @@ const POLICIES: [&str; 2] = ["IfHealthyBudget", "AlwaysAllow"];
 pub struct DisruptionBudgetObject {
     /// Namespace and name.
     pub key: PodKey,
-    /// The pods meant: an absent selector selects nothing, an empty one everything.
-    pub selector: LabelSelector,
+    /// The pods meant; `None` is no pod.
+    pub selector: Option<LabelSelector>,
     /// Pods that must stay: a count or a percentage.
     pub min_available: Option<String>,
     /// Pods that may be away: a count or a percentage.
@@ -29,7 +29,7 @@ impl DisruptionBudgetObject {
         let none = |text: &Option<String>| text.as_deref().is_some_and(|t| t.trim_end_matches('%').bytes().all(|b| b == b'0'));
         PodDisruptionBudget {
             key: self.key.clone(),
-            selector: self.selector.clone(),
+            selector: self.selector.clone().unwrap_or_else(LabelSelector::nothing),
             allowed,
             never: none(&self.max_unavailable) || self.min_available.as_deref() == Some("100%"),
             always_allow_unready: self.always_allow_unready,
@@ -51,7 +51,7 @@ pub(crate) fn disruption_budget(written: &policy::PodDisruptionBudget, cx: &mut 
             cx.one_of("unhealthyPodEvictionPolicy", policy, &POLICIES);
         }
         DisruptionBudgetObject {
-            selector: selector::selector_or_nothing("selector", spec.selector.as_ref(), cx),
+            selector: spec.selector.as_ref().map(|s| selector::selector("selector", s, cx)),
             min_available: share("minAvailable", spec.min_available.as_ref(), cx),
             max_unavailable: share("maxUnavailable", spec.max_unavailable.as_ref(), cx),
             always_allow_unready: policy == Some(POLICIES[1]),

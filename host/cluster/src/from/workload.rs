@@ -4,7 +4,7 @@ use k8s_openapi::{
     api::{apps::v1 as apps, batch::v1 as batch, core::v1 as core},
     apimachinery::pkg::apis::meta::v1::{self as meta, ObjectMeta},
 };
-use whittle_model::{LabelSelector, Labels, Owner, Pod, PodKey, PodVolume, SelectorRequirement};
+use whittle_model::{LabelSelector, Labels, Owner, Pod, PodKey, SelectorRequirement};
 
 use super::{Cx, names, pod, selector, storage};
 
@@ -64,8 +64,7 @@ pub struct Workload {
     pub template: Pod,
     /// The pods that are its own.
     pub selector: LabelSelector,
-    /// Of a StatefulSet: the claims that each of its pods gets, named `<template>-<pod>`. Its template's volumes name them
-    /// `<template>-<name of the set>`, as if the set were its pod.
+    /// Of a StatefulSet: the claims that each of its pods gets, named `<template>-<pod>`. Its template has no volumes for them.
     pub volume_claims: Vec<VolumeClaimTemplate>,
     /// Live pods of it that were read along with it; filled in by [`crate::manifest::link`].
     pub present: u32,
@@ -162,9 +161,6 @@ pub(crate) fn stateful_set(written: &apps::StatefulSet, cx: &mut Cx) -> Workload
     };
     let mut workload = workload(&parts, cx);
     workload.volume_claims = claims(spec.volume_claim_templates.as_deref().unwrap_or_default(), cx);
-    let own = |claim: &VolumeClaimTemplate| PodVolume { claim: format!("{}-{}", claim.name, workload.key.name), ephemeral: None };
-    let volumes: Vec<PodVolume> = workload.volume_claims.iter().map(own).collect();
-    workload.template.volumes.extend(volumes);
     workload
 }
 

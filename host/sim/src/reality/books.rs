@@ -48,11 +48,6 @@ impl Reality {
                     && old.affinity == pod.affinity
                     && old.tolerations == pod.tolerations
                     && old.anti_affinity == pod.anti_affinity
-                    && old.pod_affinity == pod.pod_affinity
-                    && old.spread == pod.spread
-                    && old.preferences == pod.preferences
-                    && old.host_ports == pod.host_ports
-                    && old.volumes == pod.volumes
                     && old.priority == pod.priority;
                 (!same).then(|| format!("the specification of pod {} does not change; delete the pod first", pod.key))
             }
@@ -62,9 +57,7 @@ impl Reality {
             | ScenarioObject::DaemonSet(_)
             | ScenarioObject::Node(_)
             | ScenarioObject::Claim(_)
-            | ScenarioObject::Namespace(..)
-            | ScenarioObject::Fact(_)
-            | ScenarioObject::Budget(_) => None,
+            | ScenarioObject::Namespace(..) => None,
         })
     }
 }

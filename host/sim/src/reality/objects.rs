@@ -39,10 +39,6 @@ impl Reality {
                 ScenarioObject::DaemonSet(set) => self.put_daemon_set(*set),
                 ScenarioObject::Pod(pod) => self.find_pod(*pod, shift),
                 ScenarioObject::Workload(workload) => self.put_workload(*workload),
-                ScenarioObject::Fact(fact) => self.put_fact(*fact),
-                ScenarioObject::Budget(budget) => {
-                    self.api.facts.budgets.insert(budget.key.clone(), *budget);
-                }
             }
         }
         Ok(())
@@ -61,9 +57,7 @@ impl Reality {
             | ScenarioObject::NodeClass(..)
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
-            | ScenarioObject::Namespace(..)
-            | ScenarioObject::Fact(_)
-            | ScenarioObject::Budget(_) => None,
+            | ScenarioObject::Namespace(..) => None,
         });
         latest.max().filter(|latest| *latest > self.now).map_or(Duration(0), |latest| latest.since(self.now))
     }
@@ -203,7 +197,7 @@ fn moved(time: Timestamp, shift: Duration) -> Timestamp {
 
 fn order(object: &ScenarioObject) -> u8 {
     match object {
-        ScenarioObject::NodeClass(..) | ScenarioObject::Namespace(..) | ScenarioObject::Fact(_) | ScenarioObject::Budget(_) => 0,
+        ScenarioObject::NodeClass(..) | ScenarioObject::Namespace(..) => 0,
         ScenarioObject::NodePool(_) => 1,
         ScenarioObject::Claim(_) => 2,
         ScenarioObject::Node(_) => 3,
