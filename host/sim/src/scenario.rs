@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use whittle_model::{
-    Catalog, DaemonSet, LabelSelector, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey, StorageClass, Volume, VolumeAttachment,
-    VolumeClaim, VolumeLimits,
-};
+use whittle_model::{LimitRange, NodeOverlay, Catalog, DaemonSet, LabelSelector, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey, StorageClass, Volume, VolumeAttachment,
+    VolumeClaim, VolumeLimits,};
 
 /// Kinds of workloads that keep a number of pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -111,6 +109,10 @@ pub enum ScenarioObject {
     VolumeLimits(Box<VolumeLimits>),
     /// A volume that a node holds.
     VolumeAttachment(Box<VolumeAttachment>),
+    /// What containers of a namespace ask for when they say nothing.
+    LimitRange(Box<LimitRange>),
+    /// A NodeOverlay.
+    NodeOverlay(Box<NodeOverlay>),
     /// A PodDisruptionBudget.
     Budget(Budget),
 }

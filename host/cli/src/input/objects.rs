@@ -21,6 +21,13 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &
         Object::Workload(written) => ScenarioObject::Workload(Box::new(workload(written, tree))),
         Object::DaemonSet(set) => ScenarioObject::DaemonSet(set.clone()),
         Object::Namespace(namespace) => ScenarioObject::Namespace(namespace.name.clone(), namespace.labels.clone()),
+        Object::VolumeClaim(claim) => ScenarioObject::VolumeClaim(claim.clone()),
+        Object::Volume(volume) => ScenarioObject::Volume(volume.clone()),
+        Object::StorageClass(class) => ScenarioObject::StorageClass(class.clone()),
+        Object::VolumeLimits(limits) => ScenarioObject::VolumeLimits(limits.clone()),
+        Object::VolumeAttachment(attachment) => ScenarioObject::VolumeAttachment(attachment.clone()),
+        Object::LimitRange(range) => ScenarioObject::LimitRange(range.clone()),
+        Object::NodeOverlay(overlay) => ScenarioObject::NodeOverlay(overlay.clone()),
         Object::DisruptionBudget(written) => ScenarioObject::Budget(budget(written, tree)),
         // Priorities are in the pods already, policies in the chains.
         Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
@@ -80,7 +87,17 @@ pub fn name(object: &Object) -> Option<ObjectName> {
         Object::Pod(pod) => ObjectName { kind: ObjectKind::Pod, key: pod.key.clone() },
         Object::Workload(workload) => ObjectName { kind: ObjectKind::Workload(kind(workload.kind)), key: workload.key.clone() },
         Object::DaemonSet(set) => ObjectName { kind: ObjectKind::DaemonSet, key: set.key.clone() },
-        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return None,
+        Object::VolumeClaim(_)
+        | Object::Volume(_)
+        | Object::StorageClass(_)
+        | Object::VolumeLimits(_)
+        | Object::VolumeAttachment(_)
+        | Object::LimitRange(_)
+        | Object::NodeOverlay(_)
+        | Object::DisruptionBudget(_)
+        | Object::PriorityClass(_)
+        | Object::ScoringPolicy(_)
+        | Object::Skipped { .. } => return None,
     })
 }
 
@@ -96,6 +113,13 @@ pub fn is_running(object: &Object) -> bool {
         | Object::Workload(_)
         | Object::DaemonSet(_)
         | Object::DisruptionBudget(_)
+        | Object::VolumeClaim(_)
+        | Object::Volume(_)
+        | Object::StorageClass(_)
+        | Object::VolumeLimits(_)
+        | Object::VolumeAttachment(_)
+        | Object::LimitRange(_)
+        | Object::NodeOverlay(_)
         | Object::PriorityClass(_)
         | Object::Namespace(_)
         | Object::ScoringPolicy(_)

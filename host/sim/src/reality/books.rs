@@ -67,6 +67,8 @@ impl Reality {
             | ScenarioObject::VolumeClaim(_)
             | ScenarioObject::VolumeLimits(_)
             | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::LimitRange(_)
+            | ScenarioObject::NodeOverlay(_)
             | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => None,
         })

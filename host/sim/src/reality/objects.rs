@@ -35,6 +35,8 @@ impl Reality {
                 ScenarioObject::VolumeClaim(claim) => self.put_storage(Event::VolumeClaim(claim)),
                 ScenarioObject::VolumeLimits(limits) => self.put_storage(Event::VolumeLimits(limits)),
                 ScenarioObject::VolumeAttachment(attachment) => self.put_storage(Event::VolumeAttachment(attachment)),
+                ScenarioObject::LimitRange(range) => self.tell(Event::LimitRange(range)),
+                ScenarioObject::NodeOverlay(overlay) => self.tell(Event::NodeOverlay(overlay)),
                 ScenarioObject::Budget(budget) => self.put_budget(budget),
                 ScenarioObject::NodePool(pool) => self.put_pool(*pool),
                 ScenarioObject::Claim(claim) => self.find_claim(*claim, shift),
@@ -69,6 +71,8 @@ impl Reality {
             | ScenarioObject::VolumeClaim(_)
             | ScenarioObject::VolumeLimits(_)
             | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::LimitRange(_)
+            | ScenarioObject::NodeOverlay(_)
             | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => None,
         });
