@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use whittle_model::{LimitRange, NodeOverlay, Catalog, DaemonSet, LabelSelector, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey, StorageClass, Volume, VolumeAttachment,
-    VolumeClaim, VolumeLimits,};
+use whittle_model::{
+    Catalog, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey, StorageClass,
+    Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
+};
 
 /// Kinds of workloads that keep a number of pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
