@@ -9,6 +9,7 @@ use super::classes::Class;
 use super::finish::{Priced, TYPES_IN_A_CLAIM};
 use super::greedy::Bench;
 use super::limits::Remaining;
+use super::reserved;
 use super::states::{ProfileId, State};
 use super::tables::{PoolTable, alternatives_of, resting_until, sold_out_text};
 use super::topology::tally::Tally;
@@ -107,7 +108,10 @@ fn explain_class(
     let mut reasons: Vec<Refusal> = Vec::new();
     let mut misses: Vec<Miss> = Vec::new();
     for pool in 0..bench.tables.pools.len() {
-        let (why, miss) = refusal_of(bench, pool, class, tally, left);
+        let (mut why, miss) = refusal_of(bench, pool, class, tally, left);
+        if bench.tables.pools[pool].reserved && reserved::starts(bench, pool, class.asker, left).is_empty() {
+            why = "its capacity reservations are in use".to_owned();
+        }
         let why = with_vetoes(bench, pool, class, why);
         let place = format!("nodepool {}", bench.tables.pools[pool].pool.name);
         match reasons.iter_mut().find(|known| known.place == place) {

@@ -4,9 +4,7 @@
 
 pub mod asks;
 pub mod door;
-pub mod filters;
 pub mod full;
-pub mod leave;
 pub mod random;
 
 use std::sync::Arc;
