@@ -62,9 +62,10 @@ fn bound_rank(
     for (class, _) in left {
         counts[class] += 1;
     }
+    let remaining = super::reserved::after(remaining, &priced.claims);
     let mut ground = Ground { bins: None, tally: &mut tally.clone(), remaining: &mut remaining.clone() };
     let second = pack(bench, &mut ground, &runs(bench.classes, &counts));
-    Ok(priced.rank + finish(bench, second, "greedy", remaining.clone())?.rank)
+    Ok(priced.rank + finish(bench, second, "greedy", remaining)?.rank)
 }
 
 /// Binds what can be bound. A pod that found no place is tried again only when one was bound that it may have waited for.

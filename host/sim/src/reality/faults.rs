@@ -96,6 +96,8 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::LimitRangeGone(_)
         | Event::NodeOverlay(_)
         | Event::NodeOverlayGone(_)
+        | Event::CapacityBuffer(_)
+        | Event::CapacityBufferGone(_)
         | Event::NodePoolGone(_)
         | Event::NodeClass(_)
         | Event::NodeClassGone(_)

@@ -215,7 +215,12 @@ fn moved(time: Timestamp, shift: Duration) -> Timestamp {
 
 fn order(object: &ScenarioObject) -> u8 {
     match object {
-        ScenarioObject::NodeClass(..) | ScenarioObject::Namespace(..) | ScenarioObject::StorageClass(_) | ScenarioObject::Budget(_) => 0,
+        ScenarioObject::NodeClass(..)
+        | ScenarioObject::Namespace(..)
+        | ScenarioObject::StorageClass(_)
+        | ScenarioObject::LimitRange(_)
+        | ScenarioObject::NodeOverlay(_)
+        | ScenarioObject::Budget(_) => 0,
         ScenarioObject::NodePool(_) | ScenarioObject::Volume(_) => 1,
         ScenarioObject::Claim(_) | ScenarioObject::VolumeClaim(_) => 2,
         ScenarioObject::Node(_) | ScenarioObject::VolumeLimits(_) | ScenarioObject::VolumeAttachment(_) => 3,
