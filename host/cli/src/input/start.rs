@@ -101,6 +101,8 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
             | ScenarioObject::VolumeClaim(_)
             | ScenarioObject::VolumeLimits(_)
             | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::LimitRange(_)
+            | ScenarioObject::NodeOverlay(_)
             | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => {}
         }
