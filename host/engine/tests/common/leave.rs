@@ -180,6 +180,9 @@ pub fn placements(engine: &Engine, plan: &Plan) -> Vec<(Pod, String)> {
     all.map(whole).collect()
 }
 
+/// A bed after an order was tried, the rest with its reasons, and the order.
+type Tried = (Bed, BTreeMap<PodKey, String>, Vec<(Pod, String)>);
+
 /// Orders of binding that are tried before it is believed that there is none.
 const ORDERS: u64 = 12;
 
@@ -187,7 +190,7 @@ const ORDERS: u64 = 12;
 /// nothing keeps from binding first can be in the way of those that spread: when the order of the
 /// plan does not do, those that spread go first wherever they can, and others in any order.
 pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> (BTreeMap<PodKey, String>, Vec<(Pod, String)>) {
-    let mut fewest: Option<(Bed, BTreeMap<PodKey, String>, Vec<(Pod, String)>)> = None;
+    let mut fewest: Option<Tried> = None;
     for number in 0..ORDERS {
         let (mut tried, mut queue) = (bed.clone(), waiting.to_vec());
         let even = [keys::ZONE, "team", keys::CAPACITY_TYPE, keys::ARCH];
