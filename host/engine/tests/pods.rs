@@ -15,7 +15,7 @@ use whittle_engine::{Engine, Plan};
 use whittle_model::pod::ContainerRequests;
 use whittle_model::resources::{CPU, MEMORY};
 use whittle_model::{
-    DaemonSet, Event, HostPort, LimitRange, ListPrice, NodePool, Operator, Pod, PodKey, PodVolume, Protocol, Requirements, Resources,
+    DaemonSet, Event, HostPort, LimitRange, ListPrice, Node, NodePool, Operator, Pod, PodKey, PodVolume, Protocol, Requirements, Resources,
     StorageClass, TemplateRequests, Toleration, Volume, VolumeAttachment, VolumeClaim, VolumeClaimPhase, VolumeLimits, keys,
 };
 
@@ -218,7 +218,7 @@ fn volumes_decide_the_zone() {
             vec![ZONES[2]],
         ),
         ("local: no host name", plain(), vec![of_claim(bound_claim("data", "pv")), of_volume(local(vec![host]))], vec![ZONES[2]]),
-        ("local: host name alone", plain(), vec![of_claim(bound_claim("data", "pv")), of_volume(local(vec![only_host]))], vec![]),
+        ("local: host name alone", plain(), vec![of_claim(bound_claim("data", "pv")), of_volume(local(vec![only_host.clone()]))], vec![]),
         (
             "two volumes agree on one zone",
             using(pod("web", 100, GIB), &["data", "more"]),
@@ -234,6 +234,27 @@ fn volumes_decide_the_zone() {
         let (_, plan) = planned(&[vec![of_pool(pool("pool")), of_pod(pod)], objects].concat());
         assert_eq!(plan.unplaced, vec![], "{what}");
         assert_eq!(zones_of(&plan), zones.into_iter().map(str::to_owned).collect(), "{what}");
+    }
+}
+
+#[test]
+fn a_local_volume_binds_its_pod_while_its_node_is_there() {
+    let term = all_of(&[any_of(keys::HOSTNAME, &["one"])]);
+    let disk = || of_volume(Volume { local: true, node_terms: vec![term.clone()], ..volume("pv", &[]) });
+    let full = || of_pod(bound(pod("full", 3800, GIB), "one"));
+    let going = || Event::Node(Box::new(Node { deleting: true, ..node("one", "m.4", ZONES[0]) }));
+    let waiting = using(pod("web", 500, GIB), &["data"]);
+    let there = || of_node("one", "m.4", ZONES[0]);
+    for (what, events, on_one, bought) in [
+        ("room", vec![there(), of_pod(waiting.clone())], 1, 0),
+        // A new node would be bought in vain: kube-scheduler lets the pod onto none but its own.
+        ("no room", vec![there(), full(), of_pod(waiting.clone())], 0, 0),
+        ("its node goes", vec![going(), of_pod(waiting.clone())], 0, 1),
+        ("its node goes with it", vec![going(), of_pod(bound(waiting.clone(), "one"))], 0, 1),
+        ("its node is gone", vec![of_pod(waiting)], 0, 1),
+    ] {
+        let (_, plan) = planned(&[vec![of_pool(pool("pool")), of_claim(bound_claim("data", "pv")), disk()], events].concat());
+        assert_eq!((plan.placed.get("one").map_or(0, Vec::len), plan.nodes.len()), (on_one, bought), "{what}: {:?}", plan.unplaced);
     }
 }
 

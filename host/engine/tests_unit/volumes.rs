@@ -1,5 +1,4 @@
 use super::*;
-use std::borrow::Cow;
 use whittle_model::Operator;
 
 fn any(key: &str, values: &[&str]) -> Requirements {
@@ -7,7 +6,7 @@ fn any(key: &str, values: &[&str]) -> Requirements {
 }
 
 fn mounted(terms: Vec<Requirements>) -> Mounted<'static> {
-    Mounted { terms: Cow::Owned(terms), attached: None }
+    Mounted::of_terms(terms)
 }
 
 #[test]

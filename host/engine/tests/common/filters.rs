@@ -99,6 +99,14 @@ impl Bed {
         clash.map(|port| format!("port {}", port.port))
     }
 
+    /// Whether a term names a node that is not there. A local disk that went with its node binds nobody to it.
+    fn host_is_gone(&self, term: &Requirements) -> bool {
+        let named = |host: &whittle_model::Requirement| {
+            self.nodes.values().any(|node| node.labels.get(keys::HOSTNAME).is_some_and(|name| host.allows(name)))
+        };
+        term.get(keys::HOSTNAME).is_some_and(|host| !named(host))
+    }
+
     /// Terms of the nodes that a volume allows, with the driver and name of its disk.
     fn wish<'b>(&'b self, pod: &Pod, volume: &'b PodVolume) -> Result<(&'b [Requirements], (&'b str, String)), String> {
         let key = PodKey::new(&pod.key.namespace, &volume.claim);
@@ -129,7 +137,7 @@ impl Bed {
     fn volume(&self, pod: &Pod, volume: &PodVolume, node: &Node) -> Option<String> {
         match self.wish(pod, volume) {
             Err(why) => Some(why),
-            Ok((terms, _)) if terms.is_empty() || terms.iter().any(|t| t.met_by(&node.labels)) => None,
+            Ok((terms, _)) if terms.is_empty() || terms.iter().any(|t| t.met_by(&node.labels) || self.host_is_gone(t)) => None,
             Ok(_) => Some("volume is elsewhere".to_owned()),
         }
     }

@@ -147,6 +147,7 @@ pub fn node(name: &str, of: &str, zone: &str) -> Node {
     let mut labels = kind.labels.clone();
     labels.insert(keys::ZONE.to_owned(), zone.to_owned());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), "on-demand".to_owned());
+    labels.insert(keys::HOSTNAME.to_owned(), name.to_owned());
     Node {
         name: name.to_owned(),
         provider_id: format!("aws:///{zone}/i-{name}"),

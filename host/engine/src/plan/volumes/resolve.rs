@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use whittle_model::{PodKey, PodVolume, Requirements, StorageClass, Volume, VolumeClaim, VolumeClaimPhase, keys};
+use whittle_model::{Node, PodKey, PodVolume, Requirements, StorageClass, Volume, VolumeClaim, VolumeClaimPhase, keys};
 
+use crate::plan::refusals::going;
 use crate::report::{Reason, VolumeFault};
 use crate::storage::Storage;
 use crate::world::{PodRecord, World};
@@ -15,6 +16,24 @@ pub(super) struct Mounted<'w> {
     pub(super) terms: Cow<'w, [Requirements]>,
     /// Its driver and which volume it is; `None` when no driver counts it.
     pub(super) attached: Option<(&'w str, VolumeId<'w>)>,
+    /// Whether it is a disk or path of one node.
+    local: bool,
+}
+
+impl<'w> Mounted<'w> {
+    /// A volume that nobody counts.
+    #[cfg(test)]
+    pub(super) fn of_terms(terms: Vec<Requirements>) -> Self {
+        Self { terms: Cow::Owned(terms), attached: None, local: false }
+    }
+
+    /// As documented: a pod that is moved, or whose node is gone, leaves a disk or path of its node behind, so that the host
+    /// name is no demand.
+    fn leave_host(&mut self) {
+        for term in self.terms.to_mut() {
+            term.remove(keys::HOSTNAME);
+        }
+    }
 }
 
 /// Which volume of a driver it is.
@@ -46,7 +65,23 @@ pub(super) fn volumes_of<'w>(world: &'w World, key: &PodKey, record: &PodRecord)
         let claim = PodKey::new(&key.namespace, &volume.claim);
         resolve(&world.storage, &claim, volume).map_err(|fault| (claim, fault))
     };
-    record.volumes.iter().map(one).collect()
+    let mut all: Vec<Mounted<'w>> = record.volumes.iter().map(one).collect::<Result<_, _>>()?;
+    for volume in &mut all {
+        if volume.local && (record.node.is_some() || !volume.terms.iter().any(|term| host_stays(world, term))) {
+            volume.leave_host();
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a node that a term names is there to stay.
+fn host_stays(world: &World, term: &Requirements) -> bool {
+    let Some(wanted) = term.get(keys::HOSTNAME) else { return false };
+    let stays = |node: &Node| !going(world, &node.name);
+    let named = |node: &Node| node.labels.get(keys::HOSTNAME).is_some_and(|host| wanted.allows(host));
+    // Most often a node's host name is its name.
+    let by_name = wanted.values().iter().filter_map(|name| world.nodes.get(name)).any(|node| named(node) && stays(node));
+    by_name || world.nodes.values().any(|node| named(node) && stays(node))
 }
 
 fn resolve<'w>(storage: &'w Storage, key: &PodKey, volume: &PodVolume) -> Result<Mounted<'w>, VolumeFault> {
@@ -73,7 +108,7 @@ fn made<'w>(storage: &'w Storage, claim: &VolumeClaim) -> Result<Mounted<'w>, Vo
     if volume.deleting {
         return Err(VolumeFault::VolumeDeleting(claim.volume.clone()));
     }
-    Ok(Mounted { terms: terms(volume), attached: attached(volume) })
+    Ok(Mounted { terms: Cow::Borrowed(&volume.node_terms), attached: attached(volume), local: volume.local })
 }
 
 /// The driver that counts a volume of a pod which has its node, and which volume it is. What has become of its objects
@@ -94,19 +129,6 @@ pub(super) fn attached(volume: &Volume) -> Option<(&str, VolumeId<'_>)> {
     (!volume.driver.is_empty()).then_some((&volume.driver, VolumeId::Handle(handle)))
 }
 
-/// As documented: a pod that is moved leaves a disk or path of its node behind, so its host name is no demand.
-fn terms(volume: &Volume) -> Cow<'_, [Requirements]> {
-    if !volume.local || volume.node_terms.iter().all(|term| term.get(keys::HOSTNAME).is_none()) {
-        return Cow::Borrowed(&volume.node_terms);
-    }
-    let without = |term: &Requirements| {
-        let mut term = term.clone();
-        term.remove(keys::HOSTNAME);
-        term
-    };
-    Cow::Owned(volume.node_terms.iter().map(without).collect())
-}
-
 /// A claim whose volume is made once its pod has a node.
 fn to_be_made<'w>(storage: &'w Storage, key: &PodKey, class: Option<&str>) -> Result<Mounted<'w>, VolumeFault> {
     let class: &StorageClass = match class {
@@ -119,5 +141,5 @@ fn to_be_made<'w>(storage: &'w Storage, key: &PodKey, class: Option<&str>) -> Re
         return Err(VolumeFault::Immediate(class.name.clone()));
     }
     let attached = (!class.provisioner.is_empty()).then(|| (class.provisioner.as_str(), VolumeId::Claim(key.clone())));
-    Ok(Mounted { terms: Cow::Borrowed(&class.topologies), attached })
+    Ok(Mounted { terms: Cow::Borrowed(&class.topologies), attached, local: false })
 }
