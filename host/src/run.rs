@@ -16,8 +16,7 @@ use whittle_cloud::image::ClusterFacts;
 use whittle_cloud::market::{Market, MarketSettings, Told as Prices};
 use whittle_cluster::live::{About, Client, ClientOptions, WatchOptions, about, ca_bundle, connect, watch as watch_cluster};
 use whittle_cluster::write::{Election, Gate, LeaseTimes, Recorder, Writer};
-use whittle_engine::OverlayVerdict;
-use whittle_engine::Report;
+use whittle_engine::{OverlayVerdict, Report};
 use whittle_journal::{Journal, Limits};
 use whittle_model::{Event, Timestamp};
 
