@@ -7,7 +7,7 @@ use std::time::{Duration as Span, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use whittle_engine::{Engine, Report};
+use whittle_engine::{Engine, OverlayVerdict, Report};
 use whittle_journal::{Journal, PolicyStanding};
 use whittle_model::{Action, Event, NodeClaim, Resources, Timestamp};
 use whittle_policy::{Chains, Member};
@@ -78,6 +78,8 @@ pub struct Outlets {
     pub reports: mpsc::Sender<Vec<Report>>,
     /// What pools own, by name.
     pub totals: watch::Sender<BTreeMap<String, Totals>>,
+    /// How NodeOverlays stand, by name.
+    pub overlays: watch::Sender<BTreeMap<String, OverlayVerdict>>,
     /// How long the engine thinks.
     pub metrics: Arc<Metrics>,
 }
@@ -269,6 +271,14 @@ impl Brain {
         self.outlets.totals.send_if_modified(|known| {
             let changed = *known != totals;
             *known = totals;
+            changed
+        });
+        self.outlets.overlays.send_if_modified(|known| {
+            let verdicts = world.overlay_verdicts();
+            let changed = known != verdicts;
+            if changed {
+                known.clone_from(verdicts);
+            }
             changed
         });
     }

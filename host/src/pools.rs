@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use whittle_cluster::api;
+use whittle_cluster::live::node_overlay_fault;
 use whittle_cluster::write::{
-    ClassState, Gate, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth, Writer, node_pool_patch, scoring_policy_patch,
+    ClassState, Gate, OverlayState, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth, Writer, node_overlay_patch,
+    node_pool_patch, scoring_policy_patch,
 };
+use whittle_engine::OverlayVerdict;
 use whittle_model::{Quantity, keys, resources};
 use whittle_policy::chain::names;
 
@@ -52,7 +55,12 @@ pub struct Kept {
 
 impl Pools {
     /// Works until the engine's thread ends.
-    pub async fn run(mut self, totals: watch::Receiver<BTreeMap<String, Totals>>, mut judged: mpsc::Receiver<Verdict>) {
+    pub async fn run(
+        mut self,
+        totals: watch::Receiver<BTreeMap<String, Totals>>,
+        overlays: watch::Receiver<BTreeMap<String, OverlayVerdict>>,
+        mut judged: mpsc::Receiver<Verdict>,
+    ) {
         let mut shown: BTreeMap<String, Totals> = BTreeMap::new();
         let mut counted = 0;
         loop {
@@ -72,6 +80,8 @@ impl Pools {
                     if self.gate.is_open() && self.metrics.synced.get() == 1 {
                         self.restamp().await;
                         self.pools(&shown).await;
+                        let verdicts = overlays.borrow().clone();
+                        self.overlays(&verdicts).await;
                         self.policies(now).await;
                     }
                 }
@@ -90,6 +100,24 @@ impl Pools {
             let state = ClassState::of(class.as_ref());
             if let Some(patch) = node_pool_patch(&pool, &state, &usage, &chain, &RegistrationHealth::Unchanged, clock::now()) {
                 status::said(self.writer.keep_node_pool(&pool.metadata, &patch).await.map(drop));
+            }
+        }
+    }
+
+    /// Says of each NodeOverlay how it stands; nothing while the engine has not looked at it.
+    async fn overlays(&self, verdicts: &BTreeMap<String, OverlayVerdict>) {
+        let overlays: Vec<api::NodeOverlay> = self.shelf.open().node_overlays.values().cloned().collect();
+        for overlay in overlays {
+            let verdict = verdicts.get(overlay.metadata.name.as_deref().unwrap_or_default());
+            let state = match (node_overlay_fault(&overlay), verdict) {
+                (Some(why), _) => OverlayState::Invalid(why),
+                (None, Some(OverlayVerdict::Applied)) => OverlayState::Applied,
+                (None, Some(OverlayVerdict::Invalid(why))) => OverlayState::Invalid(why.clone()),
+                (None, Some(OverlayVerdict::Conflict(other))) => OverlayState::Conflict(other.clone()),
+                (None, None) => continue,
+            };
+            if let Some(patch) = node_overlay_patch(&overlay, &state, clock::now()) {
+                status::said(self.writer.keep_node_overlay(&overlay.metadata, &patch).await.map(drop));
             }
         }
     }

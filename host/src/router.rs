@@ -90,10 +90,12 @@ impl Router {
                 self.policy(policies::Told::Gone(name)).await;
             }
             Seen::NodeOverlay(object) => {
-                let name = object.metadata.name.unwrap_or_default();
-                tracing::warn!(name, "NodeOverlays are not acted on by this version");
+                let name = object.metadata.name.clone().unwrap_or_default();
+                self.shelf.open().node_overlays.insert(name, *object);
             }
-            Seen::NodeOverlayGone(_) => {}
+            Seen::NodeOverlayGone(name) => {
+                self.shelf.open().node_overlays.remove(&name);
+            }
             Seen::ConfigMap { name, data } => self.policy(policies::Told::ConfigMap(name, Some(data))).await,
             Seen::ConfigMapGone(name) => self.policy(policies::Told::ConfigMap(name, None)).await,
             Seen::Synced => {

@@ -16,7 +16,7 @@ use whittle_cloud::image::ClusterFacts;
 use whittle_cloud::market::{Market, MarketSettings, Told as Prices};
 use whittle_cluster::live::{About, Client, ClientOptions, WatchOptions, about, ca_bundle, connect, watch as watch_cluster};
 use whittle_cluster::write::{Election, Gate, LeaseTimes, Recorder, Writer};
-use whittle_engine::Report;
+use whittle_engine::{OverlayVerdict, Report};
 use whittle_journal::{Journal, Limits};
 use whittle_model::{Event, Timestamp};
 
@@ -78,9 +78,10 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     let (orders, hand_orders) = mpsc::channel(ORDERS);
     let (reports, voice_reports) = mpsc::channel(QUEUE);
     let (totals, pool_totals) = watch::channel(BTreeMap::new());
-    let thinking = think(&shared, Outlets { orders, reports, totals, metrics: Arc::clone(&shared.metrics) }, brain_inbox)?;
+    let (overlays, overlay_verdicts) = watch::channel(BTreeMap::new());
+    let thinking = think(&shared, Outlets { orders, reports, totals, overlays, metrics: Arc::clone(&shared.metrics) }, brain_inbox)?;
     shared.hands(hand_orders, voice_reports);
-    let routes = shared.keepers(pool_totals, synced)?;
+    let routes = shared.keepers(pool_totals, overlay_verdicts, synced)?;
     shared.upkeep();
 
     let (seen, watched) = mpsc::channel(INBOX);
@@ -185,7 +186,12 @@ impl Shared {
     }
 
     /// Starts what keeps classes, pools and policies, and says where they are told of things.
-    fn keepers(&self, totals: watch::Receiver<BTreeMap<String, Totals>>, synced: watch::Sender<bool>) -> anyhow::Result<Routes> {
+    fn keepers(
+        &self,
+        totals: watch::Receiver<BTreeMap<String, Totals>>,
+        overlays: watch::Receiver<BTreeMap<String, OverlayVerdict>>,
+        synced: watch::Sender<bool>,
+    ) -> anyhow::Result<Routes> {
         let (to_classes, class_told) = mpsc::channel(QUEUE);
         let keeper = Keeper {
             aws: Arc::clone(&self.aws),
@@ -220,7 +226,7 @@ impl Shared {
             ca_bundle: self.cluster.ca_bundle.clone(),
             policies: BTreeMap::new(),
         };
-        tokio::spawn(pools.run(totals, judged));
+        tokio::spawn(pools.run(totals, overlays, judged));
         Ok(Routes {
             inbox: self.inbox.clone(),
             classes: to_classes,

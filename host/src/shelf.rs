@@ -35,6 +35,8 @@ pub struct Known {
     pub node_classes: BTreeMap<String, api::EC2NodeClass>,
     /// Live NodePools.
     pub node_pools: BTreeMap<String, api::NodePool>,
+    /// Live NodeOverlays.
+    pub node_overlays: BTreeMap<String, api::NodeOverlay>,
     /// Of each live claim: its class, and the instance profile it was stamped with.
     pub users: BTreeMap<String, (String, Option<String>)>,
     /// What is said of claims.

@@ -86,3 +86,11 @@ pub fn scoring_policy(written: &api::ScoringPolicy) -> Result<ScoringPolicyObjec
     let policy = from::scoring_policy(written, &mut cx);
     read::faultless(&cx).map(|()| policy)
 }
+
+/// The rules that a NodeOverlay breaks, with the fields.
+#[must_use]
+pub fn node_overlay_fault(written: &api::NodeOverlay) -> Option<String> {
+    let mut cx = from::Cx::new(true);
+    from::node_overlay(written, &mut cx);
+    read::faultless(&cx).err()
+}

@@ -40,6 +40,14 @@ impl Writer {
         self.keep("ScoringPolicy", "/apis/whittle.sh/v1alpha1/scoringpolicies", live, patch).await
     }
 
+    /// Writes what [`super::node_overlay_patch`] found to change in `live`.
+    ///
+    /// # Errors
+    /// As [`Writer::keep_node_pool`].
+    pub async fn keep_node_overlay(&self, live: &ObjectMeta, patch: &ObjectPatch) -> Result<Written, WriteError> {
+        self.keep("NodeOverlay", "/apis/karpenter.sh/v1alpha1/nodeoverlays", live, patch).await
+    }
+
     /// Brings the stamps of a claim to the present version of its pool's and class's hashes, where another
     /// version made them: what a hash of that version says can no longer be compared. A claim that has drifted
     /// keeps its number and stays drifted.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use whittle_cluster::api;
 use whittle_cluster::write::{
-    ClassFound, ClassState, EventKind, HashStamp, Note, ObjectPatch, PolicyCounts, PolicyFound, PolicyState, PoolUsage, Recorder,
-    RegistrationHealth, Standing, Subject, Written, node_class_patch, node_class_release, node_pool_patch, scoring_policy_patch,
+    ClassFound, ClassState, EventKind, HashStamp, Note, ObjectPatch, OverlayState, PolicyCounts, PolicyFound, PolicyState, PoolUsage,
+    Recorder, RegistrationHealth, Standing, Subject, Written, node_class_patch, node_class_release, node_overlay_patch, node_pool_patch,
+    scoring_policy_patch,
 };
 use whittle_model::Resources;
 
@@ -266,4 +267,39 @@ async fn events_are_said_once_in_two_minutes_and_never_wait() {
     recorder.note(note("b"));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(fake.log().len(), 1, "what was not taken was not said");
+}
+
+#[test]
+fn an_overlay_says_whether_it_counts_and_why_not() {
+    let mut live: api::NodeOverlay = serde_json::from_value(json!({
+        "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay",
+        "metadata": { "name": "o", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "requirements": [] },
+    }))
+    .unwrap();
+    let conflict = "NodeOverlay other of the same weight changes the same; give one of them another weight";
+    for (second, state, valid, ready) in [
+        (1, OverlayState::Applied, "True ValidationSucceeded: ".to_owned(), "True Ready: "),
+        (
+            2,
+            OverlayState::Invalid("price: wrong".to_owned()),
+            "False RuntimeValidation: price: wrong".to_owned(),
+            "False UnhealthyDependents: ValidationSucceeded=False",
+        ),
+        (
+            3,
+            OverlayState::Conflict("other".to_owned()),
+            format!("False Conflict: {conflict}"),
+            "False UnhealthyDependents: ValidationSucceeded=False",
+        ),
+        (4, OverlayState::Applied, "True ValidationSucceeded: ".to_owned(), "True Ready: "),
+    ] {
+        let ObjectPatch { object, status } = node_overlay_patch(&live, &state, at(second)).unwrap();
+        assert_eq!(object, None);
+        let status = status.unwrap();
+        let said = conditions(&status);
+        assert!(said[0].starts_with(&format!("ValidationSucceeded={valid}")), "{said:?}");
+        assert!(said[1].starts_with(&format!("Ready={ready}")), "{said:?}");
+        live.status = serde_json::from_value(status["status"].clone()).unwrap();
+        assert_eq!(node_overlay_patch(&live, &state, at(9)), None, "it is said once");
+    }
 }
