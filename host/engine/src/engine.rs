@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
+use whittle_model::{Action, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
 
 use crate::agenda::Agenda;
 use crate::audit::audit;
 use crate::batch::Batch;
+use crate::disrupt::Disrupt;
 use crate::ledger::{Ledger, Order};
 use crate::lifecycle;
 use crate::plan::{self, Plan, Yardstick};
@@ -16,9 +17,6 @@ use crate::report::{PlannedClaim, Report, Step};
 use crate::round::Round;
 use crate::strays;
 use crate::world::{World, WorldObjects};
-
-/// How long a removal that was vetoed rests: verdicts change with the hour, not with the second.
-const DECLINED_FOR: Duration = Duration::minutes(1);
 
 /// When to poll again, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,10 +36,12 @@ pub enum Timer {
     Retry,
     /// A launch, registration or initialization is overdue.
     Overdue,
-    /// An empty node may go.
-    Empty,
+    /// A move of nodes is looked for, looked at again or given up.
+    Move,
     /// A sold-out offering may be asked for again, and pods are waiting.
     SoldOut,
+    /// A move of nodes may be allowed that was not, though nothing happened: a window of a budget, the end of a rest.
+    Turn,
 }
 
 /// Everything an engine needs to go on where another stopped.
@@ -50,6 +50,7 @@ pub struct Checkpoint {
     objects: WorldObjects,
     batch: Batch,
     ledger: Ledger,
+    disrupt: Disrupt,
     orders: Vec<Action>,
 }
 
@@ -59,6 +60,7 @@ pub struct Engine {
     world: World,
     batch: Batch,
     ledger: Ledger,
+    disrupt: Disrupt,
     /// Actions that follow from events, given out at the next poll.
     orders: Vec<Action>,
     /// Steps that follow from events, reported at the next poll.
@@ -84,6 +86,7 @@ impl Engine {
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
+        self.disrupt.note(event);
         match event {
             Event::Settings(settings) => self.world.settings = settings.clone(),
             Event::Catalog(catalog) => {
@@ -185,6 +188,7 @@ impl Engine {
         self.pending = Report::default();
         other.agenda.retain(|claim| self.world.claims.contains_key(claim));
         (self.batch, self.agenda, self.reports) = (other.batch, other.agenda, other.reports);
+        self.disrupt = other.disrupt.observed();
         actions
     }
 
@@ -207,9 +211,9 @@ impl Engine {
             names.append(&mut std::mem::take(&mut round.world.touched));
             nominate(&mut round, &names);
             lifecycle::advance(&mut round, &names);
-            removal::empty_nodes(&mut round, &names, scorer);
+            self.disrupt.advance(&mut round, &names, scorer);
             self.doubt(&names, now);
-            self.schedule(&names, now);
+            self.schedule(&names);
         }
         if !report.steps.is_empty() || !report.objections.is_empty() {
             self.reports.push(report);
@@ -239,7 +243,9 @@ impl Engine {
         let retry = self.ledger.next().map(|at| Deadline { at, why: Timer::Retry });
         let sold_out = self.world.sold_out.values().min().filter(|_| self.batch.hungry).map(|at| Deadline { at: *at, why: Timer::SoldOut });
         let claims = self.agenda.next().map(|(at, why)| Deadline { at, why });
-        batch.into_iter().chain(retry).chain(sold_out).chain(claims).min()
+        let why = |sure| if sure { Timer::Move } else { Timer::Turn };
+        let moves = self.disrupt.deadline(&self.world).map(|(at, sure)| Deadline { at, why: why(sure) });
+        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(moves).min()
     }
 
     /// What the rounds since the last call have to say.
@@ -260,7 +266,13 @@ impl Engine {
     /// Everything another engine needs to go on from here.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { objects: self.world.objects(), batch: self.batch.clone(), ledger: self.ledger.clone(), orders: self.orders.clone() }
+        Checkpoint {
+            objects: self.world.objects(),
+            batch: self.batch.clone(),
+            ledger: self.ledger.clone(),
+            disrupt: self.disrupt.clone(),
+            orders: self.orders.clone(),
+        }
     }
 
     /// An engine that goes on where the checkpoint was made.
@@ -269,7 +281,9 @@ impl Engine {
         let mut world = World::of_objects(checkpoint.objects);
         world.touched = world.claims.keys().cloned().collect();
         world.leaving = checkpoint.ledger.leaving().map(str::to_owned).collect();
-        Self { world, batch: checkpoint.batch, ledger: checkpoint.ledger, orders: checkpoint.orders, ..Self::default() }
+        world.leaving.extend(checkpoint.disrupt.leaving().cloned());
+        let Checkpoint { batch, ledger, disrupt, orders, .. } = checkpoint;
+        Self { world, batch, ledger, disrupt, orders, ..Self::default() }
     }
 
     /// Claims to be looked at: touched since the last round, or due.
@@ -281,16 +295,10 @@ impl Engine {
     }
 
     /// Notes when the claims that were looked at must be looked at again.
-    fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
+    fn schedule(&mut self, names: &BTreeSet<String>) {
         for name in names {
-            let when = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name)).and_then(
-                |claim| {
-                    let overdue = lifecycle::due_at(&self.world, claim).map(|at| (at, Timer::Overdue));
-                    overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
-                },
-            );
-            // What is due and was declined is asked again, but not at once.
-            let when = when.map(|(at, why)| (if at <= now { now.plus(DECLINED_FOR) } else { at }, why));
+            let alive = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name));
+            let when = alive.and_then(|claim| lifecycle::due_at(&self.world, claim)).map(|at| (at, Timer::Overdue));
             self.agenda.set(name, when);
         }
     }

@@ -26,6 +26,7 @@ pub(crate) enum Order {
     Nominate,
     Delete,
     Cordon,
+    Uncordon,
     Evict,
     Terminate,
     ReleaseNode,

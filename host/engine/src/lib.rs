@@ -10,6 +10,7 @@ mod agenda;
 mod assigned;
 pub mod audit;
 mod batch;
+mod disrupt;
 mod engine;
 mod intern;
 mod judging;

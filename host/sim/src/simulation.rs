@@ -329,10 +329,11 @@ impl Simulation {
                 Timer::Batch => "pods wait for a plan",
                 Timer::Retry => "an order is given again when it shows no effect",
                 Timer::Overdue => "a claim waits for its node",
-                Timer::Empty => "an empty node may go",
+                Timer::Move => "a node may be moved",
                 // Offerings that are sold out for ever give no reason to wait.
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
-                Timer::SoldOut => "",
+                // Windows of budgets open again and again.
+                Timer::SoldOut | Timer::Turn => "",
             };
             if !due.is_empty() {
                 return Err(format!("{due} in {}", deadline.at.since(now)));

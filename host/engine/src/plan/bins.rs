@@ -108,9 +108,24 @@ impl<'w> Bins<'w> {
         enlist(&mut target.matched, &class.matched);
     }
 
+    /// How many placements there are, to go back to.
+    pub(crate) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// The bins of the placements since `mark`.
+    pub(crate) fn since(&self, mark: usize) -> impl Iterator<Item = usize> {
+        self.log[mark..].iter().map(|entry| entry.bin)
+    }
+
     /// Takes back every placement, last first.
     pub(crate) fn undo(&mut self) {
-        for entry in self.log.drain(..).rev() {
+        self.undo_to(0);
+    }
+
+    /// Takes back the placements since `mark`, last first.
+    pub(crate) fn undo_to(&mut self, mark: usize) {
+        for entry in self.log.drain(mark..).rev() {
             let bin = &mut self.all[entry.bin];
             add(&mut bin.free, &entry.need, entry.count);
             bin.owned.truncate(entry.owned);
