@@ -14,7 +14,12 @@ use crate::world::World;
 /// A world in which moves are tried.
 pub(super) struct Hypothesis {
     world: World,
+    /// Steps of improvement that a plan may take at most.
+    steps: u64,
 }
+
+/// Steps of improvement for each node that goes.
+const STEPS_A_NODE: u64 = 4_000;
 
 impl Hypothesis {
     /// The world in which nodes of `closed` take no further pods and claims in flight are not counted on. Pods that wait
@@ -30,7 +35,7 @@ impl Hypothesis {
                 node.cordoned = true;
             }
         }
-        let mut hypothesis = Self { world };
+        let mut hypothesis = Self { steps: world.settings.improvement_steps, world };
         hypothesis.seat(scorer, now);
         hypothesis
     }
@@ -49,6 +54,7 @@ impl Hypothesis {
     /// The plan without these nodes.
     pub(super) fn without(&mut self, candidates: &[&Candidate], scorer: &mut dyn Scorer, now: Timestamp) -> (Plan, Undo) {
         let mut undo = Undo::default();
+        self.world.settings.improvement_steps = self.steps.min(STEPS_A_NODE * u64::try_from(candidates.len()).unwrap_or(1));
         for candidate in candidates {
             if let Some(node) = self.world.nodes.get(&candidate.node).cloned() {
                 self.world.drop_node(&candidate.node);

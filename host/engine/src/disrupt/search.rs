@@ -14,6 +14,7 @@ use super::candidates::Candidate;
 use super::moves::{Move, trim};
 use super::reason::Reason;
 use crate::plan::PlannedNode;
+use crate::plan::finish::Priced;
 use crate::plan::study::{Left, Study};
 use crate::world::World;
 
@@ -36,6 +37,13 @@ pub(super) struct Search<'a> {
     found: Vec<Move>,
     /// Why single nodes cannot be replaced, where its owner can do something about it.
     pub(super) hints: BTreeMap<String, String>,
+}
+
+/// A move that was found, and what it takes of the study.
+struct Trial {
+    found: Move,
+    mark: usize,
+    bought: Option<Priced>,
 }
 
 /// Finds moves for `candidates`, which may all be moved. Nodes of `order` may take their pods.
@@ -78,7 +86,9 @@ impl<'a> Search<'a> {
         self.quota.get(candidate.pool.as_str()).is_some_and(|left| *left > 0) && !self.study.received(&candidate.node)
     }
 
-    fn accept(&mut self, which: &[&'a Candidate], mark: usize, found: Move) {
+    fn accept(&mut self, which: &[&'a Candidate], trial: Trial) {
+        let Trial { found, mark, bought } = trial;
+        bought.iter().for_each(|bought| self.study.spend(bought));
         let nodes: Vec<&str> = which.iter().map(|c| c.node.as_str()).collect();
         self.study.keep(&nodes, mark);
         for candidate in which {
@@ -99,7 +109,8 @@ impl<'a> Search<'a> {
             }
             let (left, mark) = self.study.empty(&[&candidate.node]);
             if left.is_empty() {
-                self.accept(&[candidate], mark, Move::of(Reason::Underutilized, &[candidate], self.now));
+                let found = Move::of(Reason::Underutilized, &[candidate], self.now);
+                self.accept(&[candidate], Trial { found, mark, bought: None });
             } else {
                 self.study.undo(mark);
             }
@@ -125,8 +136,7 @@ impl<'a> Search<'a> {
             while low <= high {
                 let middle = low.midpoint(high);
                 let works = self.stand_in(&line[..middle])?;
-                let mark = works.as_ref().map(|(_, mark)| *mark);
-                mark.iter().for_each(|mark| self.study.undo(*mark));
+                works.iter().for_each(|trial| self.study.undo(trial.mark));
                 if works.is_some() {
                     best = Some(middle);
                     low = middle + 1;
@@ -135,8 +145,8 @@ impl<'a> Search<'a> {
                 }
             }
             let Some(length) = best else { return Ok(()) };
-            let Some((found, mark)) = self.stand_in(&line[..length])? else { return Ok(()) };
-            self.accept(&line[..length], mark, found);
+            let Some(trial) = self.stand_in(&line[..length])? else { return Ok(()) };
+            self.accept(&line[..length], trial);
         }
     }
 
@@ -147,48 +157,62 @@ impl<'a> Search<'a> {
             if !self.free(candidate) || candidate.price <= floor {
                 continue;
             }
-            if let Some((found, mark)) = self.stand_in(&[candidate])? {
-                self.accept(&[candidate], mark, found);
+            if let Some(trial) = self.stand_in(&[candidate])? {
+                let trial = self.finer(candidate, trial)?;
+                self.accept(&[candidate], trial);
             }
         }
         Ok(())
     }
 
-    /// What one cheaper node, or none, in the place of `which` comes to. What is placed stands until it is kept or
+    /// What one cheaper node, or none, in the place of `which` comes to. What is placed stands until it is accepted or
     /// undone; without an answer it is undone.
-    fn stand_in(&mut self, which: &[&'a Candidate]) -> Result<Option<(Move, usize)>, ScorerFailure> {
+    fn stand_in(&mut self, which: &[&'a Candidate]) -> Result<Option<Trial>, ScorerFailure> {
         let nodes: Vec<&str> = which.iter().map(|c| c.node.as_str()).collect();
         let (left, mark) = self.study.empty(&nodes);
         let plain = Move::of(Reason::Underutilized, which, self.now);
         if left.is_empty() {
-            return Ok(Some((plain, mark)));
+            return Ok(Some(Trial { found: plain, mark, bought: None }));
         }
-        let found = self.bought(which, &nodes, &left, plain)?;
+        let one = self.study.buy(&left, None)?.filter(|bought| bought.claims.len() == 1 && bought.cost < plain.saves);
+        let found = one.and_then(|bought| Some((self.narrowed(which, &nodes, &left, &bought, plain)?, bought)));
         if found.is_none() {
             self.study.undo(mark);
         }
-        Ok(found.map(|found| (found, mark)))
+        Ok(found.map(|(found, bought)| Trial { found, mark, bought: Some(bought) }))
     }
 
-    fn bought(&mut self, which: &[&Candidate], nodes: &[&str], left: &Left, plain: Move) -> Result<Option<Move>, ScorerFailure> {
-        let Some(bought) = self.study.buy(left, None)?.filter(|bought| bought.claims.len() == 1) else { return Ok(None) };
-        if bought.cost >= plain.saves {
-            return Ok(None);
-        }
-        let planned = self.study.nodes(nodes, left, bought.clone());
-        let Some(planned) = planned.into_iter().next() else { return Ok(None) };
+    fn narrowed(&mut self, which: &[&Candidate], nodes: &[&str], left: &Left, bought: &Priced, plain: Move) -> Option<Move> {
+        let planned = self.study.nodes(nodes, left, bought.clone()).into_iter().next()?;
         match trim(self.world, which, planned, plain.saves, true, self.now) {
-            Ok(planned) => {
-                self.study.spend(&bought);
-                Ok(Some(plain.buying(vec![planned])))
-            }
+            Ok(planned) => Some(plain.buying(vec![planned])),
             Err(why) => {
                 if let [only] = which
                     && why.contains("spot")
                 {
                     self.hints.insert(only.claim.clone(), why);
                 }
-                Ok(None)
+                None
+            }
+        }
+    }
+
+    /// Several nodes in the place of the one that was found, where they cost so much less that it would be exchanged
+    /// again.
+    fn finer(&mut self, candidate: &'a Candidate, trial: Trial) -> Result<Trial, ScorerFailure> {
+        let Some(one) = trial.bought.as_ref().filter(|_| self.world.settings.disruption.reshape) else { return Ok(trial) };
+        let (nodes, set) = ([candidate.node.as_str()], [candidate]);
+        let left: Left = one.claims.iter().flat_map(|claim| claim.content.iter().copied()).collect();
+        let several = self.study.buy(&left, Some(STEPS_A_NODE))?;
+        let Some(several) = several.filter(|bought| bought.claims.len() > 1 && worth_it(self.world, one.cost, bought.cost)) else {
+            return Ok(trial);
+        };
+        let planned = self.study.nodes(&nodes, &left, several.clone());
+        match share(self.world, &set, planned, candidate.price, self.now) {
+            Err(_) => Ok(trial),
+            Ok(planned) => {
+                let plain = Move { reshapes: true, ..Move::of(Reason::Underutilized, &set, self.now) };
+                Ok(Trial { found: plain.buying(planned), mark: trial.mark, bought: Some(several) })
             }
         }
     }
@@ -240,26 +264,13 @@ impl<'a> Search<'a> {
         let bought = if left.is_empty() { None } else { self.study.buy(&left, Some(steps))? };
         if let Some(bought) = bought
             && worth_it(self.world, plain.saves, bought.cost)
-            && let Ok(planned) = self.trimmed(&set, &nodes, &left, bought.clone(), plain.saves)
+            && let Ok(planned) = share(self.world, &set, self.study.nodes(&nodes, &left, bought.clone()), plain.saves, self.now)
         {
-            self.study.spend(&bought);
-            self.accept(&set, mark, plain.buying(planned));
+            self.accept(&set, Trial { found: plain.buying(planned), mark, bought: Some(bought) });
             return Ok(true);
         }
         self.study.undo(mark);
         Ok(false)
-    }
-
-    fn trimmed(
-        &self,
-        set: &[&Candidate],
-        nodes: &[&str],
-        left: &Left,
-        bought: crate::plan::finish::Priced,
-        worth: Micros,
-    ) -> Result<Vec<PlannedNode>, String> {
-        let planned = self.study.nodes(nodes, left, bought);
-        share(self.world, set, planned, worth, self.now)
     }
 }
 
