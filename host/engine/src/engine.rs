@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Action, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
+use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
 
 use crate::agenda::Agenda;
 use crate::audit::audit;
@@ -15,6 +15,7 @@ use crate::plan::{self, Plan, Yardstick};
 use crate::removal;
 use crate::report::{PlannedClaim, Report, Step};
 use crate::round::Round;
+use crate::statics;
 use crate::strays;
 use crate::world::{World, WorldObjects};
 
@@ -42,6 +43,8 @@ pub enum Timer {
     SoldOut,
     /// A move of nodes may be allowed that was not, though nothing happened: a window of a budget, the end of a rest.
     Turn,
+    /// A static pool has fewer nodes than it keeps.
+    Replicas,
 }
 
 /// Everything an engine needs to go on where another stopped.
@@ -68,6 +71,8 @@ pub struct Engine {
     reports: Vec<Report>,
     /// When claims must be looked at although nothing happened to them.
     agenda: Agenda,
+    /// When static pools that lack nodes are looked at again.
+    replicas: Option<Timestamp>,
 }
 
 impl Engine {
@@ -85,6 +90,19 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        self.take_in(event, now);
+        if let Event::Settings(_)
+        | Event::Catalog(_)
+        | Event::NodePool(_)
+        | Event::NodePoolGone(_)
+        | Event::NodeOverlay(_)
+        | Event::NodeOverlayGone(_) = event
+        {
+            self.world.overlay();
+        }
+    }
+
+    fn take_in(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
         self.disrupt.note(event);
         match event {
@@ -187,7 +205,7 @@ impl Engine {
         self.orders.clear();
         self.pending = Report::default();
         other.agenda.retain(|claim| self.world.claims.contains_key(claim));
-        (self.batch, self.agenda, self.reports) = (other.batch, other.agenda, other.reports);
+        (self.batch, self.agenda, self.reports, self.replicas) = (other.batch, other.agenda, other.reports, other.replicas);
         self.disrupt = other.disrupt.observed();
         actions
     }
@@ -207,13 +225,16 @@ impl Engine {
                 self.batch.hungry = hungry;
                 self.batch.doubt(expected.into_iter(), now);
             }
+            self.replicas = statics::keep(&mut round, scorer);
             let mut names = names;
             names.append(&mut std::mem::take(&mut round.world.touched));
+            names.extend(round.ledger.turns.waiting().cloned());
+            round.ledger.turns.advance(round.world, names.iter(), now);
             nominate(&mut round, &names);
             lifecycle::advance(&mut round, &names);
             self.disrupt.advance(&mut round, &names, scorer);
             self.doubt(&names, now);
-            self.schedule(&names);
+            self.schedule(&names, now);
         }
         if !report.steps.is_empty() || !report.objections.is_empty() {
             self.reports.push(report);
@@ -245,7 +266,8 @@ impl Engine {
         let claims = self.agenda.next().map(|(at, why)| Deadline { at, why });
         let why = |sure| if sure { Timer::Move } else { Timer::Turn };
         let moves = self.disrupt.deadline(&self.world).map(|(at, sure)| Deadline { at, why: why(sure) });
-        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(moves).min()
+        let replicas = self.replicas.map(|at| Deadline { at, why: Timer::Replicas });
+        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(replicas).chain(moves).min()
     }
 
     /// What the rounds since the last call have to say.
@@ -295,10 +317,12 @@ impl Engine {
     }
 
     /// Notes when the claims that were looked at must be looked at again.
-    fn schedule(&mut self, names: &BTreeSet<String>) {
+    fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
             let alive = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name));
-            let when = alive.and_then(|claim| lifecycle::due_at(&self.world, claim)).map(|at| (at, Timer::Overdue));
+            let due = alive.and_then(|claim| lifecycle::due_at(&self.world, &self.ledger, claim, now));
+            // What is due and was not done is looked at again, but not at once.
+            let when = due.map(|at| (if at <= now { now.plus(Duration::minutes(1)) } else { at }, Timer::Overdue));
             self.agenda.set(name, when);
         }
     }
@@ -363,13 +387,16 @@ impl Engine {
 
     fn price(&mut self, key: &whittle_model::OfferingKey, price: whittle_model::Micros, now: Timestamp) {
         for catalog in self.world.catalogs.values_mut() {
-            let catalog = std::sync::Arc::make_mut(catalog);
             let Ok(at) = catalog.types.binary_search_by(|t| t.name.cmp(&key.instance_type)) else { continue };
+            let catalog = std::sync::Arc::make_mut(catalog);
             for offering in &mut catalog.types[at].offerings {
                 if offering.zone == key.zone && offering.capacity_type == key.capacity_type {
                     offering.price = price;
                 }
             }
+        }
+        for face in self.world.overlaid.faces.values_mut().flatten() {
+            face.list_price(key, price);
         }
         self.room(now);
     }
@@ -475,15 +502,16 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
     }
 }
 
-/// Nominates planned pods to their nodes as soon as these have joined: when a node can take pods, its own must be known to
-/// kube-scheduler, or others take their room.
+/// Nominates planned pods to their nodes when these are about to open (see [`turns`](crate::turns)): when a node can take
+/// pods, its own must be known to kube-scheduler, or others take their room. Nominations that were lost are given again.
 fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
     if !round.world.settings.nominates() {
         return;
     }
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
-        let Some(node) = round.world.node_of(claim).map(|node| node.name.clone()) else { continue };
+        let open = |node: &&whittle_model::Node| node.labels.contains_key(whittle_model::keys::REGISTERED) || round.ledger.turns.has(name);
+        let Some(node) = round.world.node_of(claim).filter(open).map(|node| node.name.clone()) else { continue };
         let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
         let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
         let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();

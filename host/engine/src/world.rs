@@ -13,6 +13,7 @@ use whittle_model::{
 
 use crate::assigned::Assigned;
 use crate::intern::Interner;
+use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
 
@@ -109,6 +110,8 @@ pub struct World {
     pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
     pub(crate) overlays: BTreeMap<String, NodeOverlay>,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
+    /// What overlays make of catalogues.
+    pub(crate) overlaid: Overlaid,
     /// Labels of namespaces.
     pub(crate) namespaces: BTreeMap<String, Labels>,
     /// Offerings that answered "sold out", and until when they are left alone.
@@ -191,6 +194,11 @@ impl World {
         })
     }
 
+    /// Names of all pods, in order.
+    pub fn pod_keys(&self) -> impl Iterator<Item = &PodKey> {
+        self.pods.keys()
+    }
+
     /// Pods that kube-scheduler could not place, in the order of their names.
     pub fn pending(&self) -> impl Iterator<Item = &PodKey> {
         self.pending.iter()
@@ -238,6 +246,24 @@ impl World {
     #[must_use]
     pub fn catalog(&self, node_class: &str) -> Option<&Catalog> {
         self.catalogs.get(node_class).map(Arc::as_ref)
+    }
+
+    /// What a claim can become, with what overlays make of that.
+    pub(crate) fn catalog_of(&self, claim: &NodeClaim) -> Option<&Catalog> {
+        let faces = self.overlaid.faces.get(&claim.node_pool);
+        let face = faces.into_iter().flatten().find(|face| face.holds(&claim.requirements));
+        face.map(|face| &*face.catalog).or_else(|| self.catalog(&claim.node_class))
+    }
+
+    /// What became of each overlay, by name; empty while overlays are switched off.
+    #[must_use]
+    pub const fn overlay_verdicts(&self) -> &BTreeMap<String, OverlayVerdict> {
+        &self.overlaid.verdicts
+    }
+
+    /// Looks anew at what overlays make of catalogues.
+    pub(crate) fn overlay(&mut self) {
+        self.overlaid = overlays::derive(self);
     }
 
     /// Names of the pods that hold room on a node.
@@ -542,6 +568,7 @@ impl World {
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
         }
+        world.overlay();
         world
     }
 }

@@ -190,6 +190,7 @@ impl Simulation {
             }
             Happening::Order(_)
             | Happening::Cycle
+            | Happening::Flush
             | Happening::Start(_)
             | Happening::Finish(_)
             | Happening::Vanish(..)
@@ -334,6 +335,7 @@ impl Simulation {
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
                 // Windows of budgets open again and again.
                 Timer::SoldOut | Timer::Turn => "",
+                Timer::Replicas => "a static pool has fewer nodes than it keeps",
             };
             if !due.is_empty() {
                 return Err(format!("{due} in {}", deadline.at.since(now)));

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Map, Value, json};
 use whittle_model::{Labels, keys};
 
-use super::claim::{FINALIZER, owner, taint};
+use super::claim::{self, FINALIZER, owner};
 use super::patch::{Fields, missing};
 use super::seen::NodeParts;
 use crate::api;
@@ -44,7 +44,7 @@ fn registered(live: &NodeParts, wanted: &[whittle_model::Taint]) -> Vec<Taint> {
     let synced = live.metadata.labels.as_ref().is_none_or(|labels| labels.get(DO_NOT_SYNC_TAINTS).is_none_or(|v| v != "true"));
     let mut all: Vec<Taint> = live.spec.taints.iter().flatten().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
     for given in wanted.iter().filter(|t| synced && !keys::ephemeral_taint(&t.key) && t.key != keys::DISRUPTED_TAINT) {
-        let given = taint(given);
+        let given = claim::taint(given);
         if !all.iter().any(|t| t.key == given.key && t.effect == given.effect) {
             all.push(given);
         }

@@ -44,6 +44,11 @@ impl<'a> Exact<'a> {
     /// Says what is in its way.
     pub(super) fn drift(&mut self, what: Move) -> Result<Move, String> {
         let set = self.of(&what);
+        let pool = what.pools.first().and_then(|pool| self.world.pools.get(pool)).filter(|pool| pool.replicas.is_some());
+        if let Some(pool) = pool {
+            let bought = self.hypothesis.bare(&pool.name, self.scorer, self.now)?;
+            return Ok(what.buying(vec![bought]));
+        }
         let (plan, undo) = self.hypothesis.without(&set, self.scorer, self.now);
         if let Some(why) = homeless(&plan) {
             self.hypothesis.undo(undo);

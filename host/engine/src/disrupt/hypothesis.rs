@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use whittle_model::{NodeClaim, Pod, PodKey, PodPhase, Scorer, Timestamp};
 
 use super::candidates::Candidate;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, PlannedNode};
 use crate::world::World;
 
 /// A world in which moves are tried.
@@ -71,6 +71,17 @@ impl Hypothesis {
             }
         }
         (plan::plan(&self.world, scorer, now), undo)
+    }
+
+    /// A further node of a pool that keeps its number of them.
+    ///
+    /// # Errors
+    /// Says why there is none.
+    pub(super) fn bare(&mut self, pool: &str, scorer: &mut dyn Scorer, now: Timestamp) -> Result<PlannedNode, String> {
+        let nodes = plan::bare(&self.world, pool, 1, scorer, now).map_err(|failure| failure.to_string())?;
+        let node = nodes.into_iter().next().ok_or_else(|| format!("nodepool {pool} may not grow by one, as an exchange needs"))?;
+        self.world.put_claim(NodeClaim { deleting: true, ..node.claim.clone() });
+        Ok(node)
     }
 
     /// Takes a trial back.

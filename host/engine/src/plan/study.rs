@@ -12,9 +12,11 @@ use whittle_model::{Micros, PodKey, Resources, Scorer, Timestamp};
 
 use super::bins::{self, Bins};
 use super::finish::{self, Priced};
-use super::greedy::{self, Bench};
+use super::greedy::{self, Ground};
 use super::limits::Remaining;
 use super::pricer::Pricer;
+use super::topology::tally::Tally;
+use super::topology::wishes::Asking;
 use super::{PlannedNode, Scene, Seats, classes, cost, refusals, write};
 use crate::pack;
 use crate::world::World;
@@ -29,6 +31,9 @@ pub(crate) struct Study<'w> {
     pricer: Pricer<'w>,
     scene: Scene<'w>,
     bins: Bins<'w>,
+    /// How many pods are where; and as it was before the question that stands.
+    tally: Tally,
+    before: Tally,
     remaining: Remaining,
     /// The pods of each node that is asked about, in the order of placement.
     content: BTreeMap<&'w str, Content<'w>>,
@@ -63,8 +68,9 @@ impl<'w> Study<'w> {
         let moving = nodes.values().flat_map(|pods| pods.iter()).filter(|key| !first.contains(key));
         let pods: Vec<&PodKey> = waiting.iter().copied().chain(moving).collect();
         let mut pricer = Pricer::new(world, scorer, now, pods.len(), &BTreeMap::new())?;
-        let mut scene = Scene::new(world, &pods, &mut pricer, now)?;
-        let bins = Bins::new(world, &scene.tables.dimensions, &mut scene.terms);
+        let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
+        let (tally, running) = scene.topology.count(world);
+        let bins = Bins::new(world, &scene.tables.dimensions, &scene.topology, running);
         let remaining = Remaining::new(world, &scene.tables);
         let order: Vec<usize> = order.iter().filter_map(|name| bins.find(name)).collect();
         let mut shut = FixedBitSet::with_capacity(bins.len());
@@ -72,24 +78,19 @@ impl<'w> Study<'w> {
         order.iter().for_each(|bin| shut.remove(*bin));
         let (received, willing) = (FixedBitSet::with_capacity(bins.len()), vec![None; scene.classes.len()]);
         let content = BTreeMap::new();
-        let mut study = Self { world, now, pricer, scene, bins, remaining, content, order, shut, received, willing };
+        let before = tally.clone();
+        let mut study = Self { world, now, pricer, scene, bins, tally, before, remaining, content, order, shut, received, willing };
         study.sort(nodes, &first);
         Ok(study)
     }
 
     /// Seats the pods that wait, and notes who is on which node.
     fn sort(&mut self, nodes: &BTreeMap<&'w str, &'w [PodKey]>, first: &BTreeSet<&PodKey>) {
+        let mut waiting: Vec<(usize, Option<usize>)> = Vec::new();
         for (number, class) in self.scene.classes.iter().enumerate() {
-            let mut waiting = 0;
             for member in &class.members {
                 if first.contains(member.key) {
-                    let meant = bins::meant_for(self.world, member.key).and_then(|name| self.bins.find(name));
-                    let states = &self.scene.states;
-                    let fits = |bin: &usize| class.profiles.iter().any(|p| self.bins.capacity(*bin, class, states.wanted(*p), 1) > 0);
-                    match meant.filter(fits) {
-                        Some(bin) => self.bins.place(bin, class, 1),
-                        None => waiting += 1,
-                    }
+                    waiting.push((number, bins::meant_for(self.world, member.key).and_then(|name| self.bins.find(name))));
                     continue;
                 }
                 let node = self.world.pods.get(member.key).and_then(|record| record.node.as_deref());
@@ -100,10 +101,41 @@ impl<'w> Study<'w> {
                     _ => content.push((number, vec![member.key])),
                 }
             }
-            if waiting > 0 {
-                self.bins.fill(class, &self.scene.states, waiting);
+        }
+        let all: Vec<usize> = (0..self.bins.len()).collect();
+        for (class, meant) in waiting {
+            if meant.is_none_or(|bin| self.settle(class, &[bin], 1) > 0) {
+                self.settle(class, &all, 1);
             }
         }
+    }
+
+    /// Places pods of a class on these bins, in the strictest form that finds room; returns how many found none.
+    fn settle(&mut self, number: usize, among: &[usize], mut left: usize) -> usize {
+        let class = &self.scene.classes[number];
+        let mut wishes = Vec::new();
+        for level in &class.company.levels {
+            let simple = level.keyed.is_empty() && level.host.is_empty();
+            while left > 0 && self.scene.topology.wishes(level, &self.tally, &mut wishes) {
+                let before = left;
+                for bin in among.iter().copied().filter(|bin| !self.shut.contains(*bin)) {
+                    let asking = Asking { class, level, wishes: &wishes, tally: &self.tally };
+                    let room = self.bins.capacity(bin, asking, &self.scene.states, left);
+                    if room > 0 {
+                        self.bins.place(bin, class, room, &self.scene.topology, &mut self.tally);
+                        left -= room;
+                    }
+                    // Where pods count, what is wanted of the next may be something else.
+                    if left == 0 || (room > 0 && !simple) {
+                        break;
+                    }
+                }
+                if left == before || simple {
+                    break;
+                }
+            }
+        }
+        left
     }
 
     /// Whether a node took pods that were moved for good.
@@ -115,8 +147,12 @@ impl<'w> Study<'w> {
     /// [`Study::undo`]; `mark` is for them.
     pub(crate) fn empty(&mut self, nodes: &[&str]) -> (Left, usize) {
         let mark = self.bins.mark();
+        self.before = self.tally.clone();
         let own: Vec<usize> = nodes.iter().filter_map(|node| self.bins.find(node)).filter(|bin| !self.shut.contains(*bin)).collect();
-        own.iter().for_each(|bin| self.shut.insert(*bin));
+        for bin in &own {
+            self.shut.insert(*bin);
+            self.bins.lift(*bin, &self.scene.topology, &mut self.tally);
+        }
         let mut left = Left::new();
         for (class, count) in self.counts(nodes) {
             let rest = self.place(class, count);
@@ -142,39 +178,29 @@ impl<'w> Study<'w> {
 
     /// Places pods of a class on what exists; returns how many found no room.
     fn place(&mut self, number: usize, count: usize) -> usize {
-        self.know(number);
-        let class = &self.scene.classes[number];
-        let (states, bins, shut) = (&self.scene.states, &mut self.bins, &self.shut);
-        let mut left = count;
-        for profile in &class.profiles {
-            for bin in self.willing[number].iter().flatten().filter(|bin| !shut.contains(**bin)) {
-                if left == 0 {
-                    return 0;
-                }
-                let room = bins.capacity(*bin, class, states.wanted(*profile), left);
-                if room > 0 {
-                    bins.place(*bin, class, room);
-                    left -= room;
-                }
-            }
-        }
+        let among = match self.willing[number].take() {
+            Some(known) => known,
+            None => self.order.iter().copied().filter(|bin| !self.shut.contains(*bin) && self.may(number, *bin)).collect(),
+        };
+        let left = self.settle(number, &among, count);
+        self.willing[number] = Some(among);
         left
     }
 
-    /// Finds the bins with room for a class, once.
-    fn know(&mut self, number: usize) {
-        if self.willing[number].is_some() {
-            return;
-        }
+    /// Whether a bin may have room for a class, now or once counts are different.
+    fn may(&self, number: usize, bin: usize) -> bool {
         let class = &self.scene.classes[number];
-        let states = &self.scene.states;
-        let has = |bin: &usize| class.profiles.iter().any(|p| self.bins.capacity(*bin, class, states.wanted(*p), 1) > 0);
-        self.willing[number] = Some(self.order.iter().copied().filter(|bin| !self.shut.contains(*bin)).filter(has).collect());
+        class.company.levels.iter().any(|level| {
+            let counted = !level.keyed.is_empty() || !level.host.is_empty();
+            let asking = Asking { class, level, wishes: &[], tally: &self.tally };
+            counted || self.bins.capacity(bin, asking, &self.scene.states, 1) > 0
+        })
     }
 
     /// Takes back what was placed since `mark`.
     pub(crate) fn undo(&mut self, mark: usize) {
         self.bins.undo_to(mark);
+        self.tally.clone_from(&self.before);
     }
 
     /// Lets what was placed since `mark` stand: these nodes are gone, and others hold more than they did.
@@ -188,10 +214,7 @@ impl<'w> Study<'w> {
         let classes: Vec<usize> = self.counts(nodes).into_iter().map(|(class, _)| class).collect();
         for number in classes {
             let Some(mut willing) = self.willing[number].take() else { continue };
-            let class = &self.scene.classes[number];
-            let states = &self.scene.states;
-            let full = |bin: usize| !class.profiles.iter().any(|p| self.bins.capacity(bin, class, states.wanted(*p), 1) > 0);
-            let gone = willing.iter().take_while(|bin| self.shut.contains(**bin) || full(**bin)).count();
+            let gone = willing.iter().take_while(|bin| self.shut.contains(**bin) || !self.may(number, **bin)).count();
             willing.drain(..gone);
             self.willing[number] = Some(willing);
         }
@@ -205,19 +228,22 @@ impl<'w> Study<'w> {
     pub(crate) fn buy(&mut self, left: &Left, steps: Option<u64>) -> Result<Option<Priced>, ScorerFailure> {
         let mut counts = vec![0; self.scene.classes.len()];
         left.iter().for_each(|(class, count)| counts[*class] = *count);
-        let scene = &mut self.scene;
-        let runs = classes::runs(&scene.classes, &counts);
-        let mut bench = Bench { tables: &scene.tables, states: &mut scene.states, pricer: &mut self.pricer, classes: &scene.classes };
-        let draft = greedy::pack(&mut bench, &runs, &mut self.remaining.clone());
+        let mut runs = classes::runs(&self.scene.classes, &counts);
+        let mut bench = self.scene.bench(&mut self.pricer);
+        bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
+        let mut ground = Ground { bins: None, tally: &mut self.tally.clone(), remaining: &mut self.remaining.clone() };
+        let draft = greedy::pack(&mut bench, &mut ground, &runs);
         if !draft.unplaced.is_empty() {
             return Ok(None);
         }
         let mut best = finish::finish(&mut bench, draft.clone(), "greedy", self.remaining.clone())?;
-        if let Some(steps) = steps {
+        let sociable = draft.claims.iter().flat_map(|claim| &claim.content).any(|(class, _)| bench.classes[*class].sociable());
+        // Pods that count each other are packed by the greedy alone here; the plan knows better.
+        if let Some(steps) = steps.filter(|_| !sociable) {
             let translated = cost::translate(&mut bench, &counts, &self.remaining);
             let start = translated.packing(&bench, &draft);
             let solution = pack::solve(&translated.problem, &start, steps);
-            let solved = translated.draft(&mut bench, &solution.packing, &self.remaining);
+            let solved = translated.draft(&mut bench, &solution.packing, &mut self.tally.clone(), &self.remaining);
             let solved = finish::finish(&mut bench, solved, solution.method, self.remaining.clone())?;
             if solved.better_than(&best) {
                 best = solved;
@@ -255,8 +281,7 @@ impl<'w> Study<'w> {
         for (class, count) in self.counts(nodes) {
             counts[class] = count;
         }
-        let scene = &mut self.scene;
-        let mut bench = Bench { tables: &scene.tables, states: &mut scene.states, pricer: &mut self.pricer, classes: &scene.classes };
+        let mut bench = self.scene.bench(&mut self.pricer);
         let translated = cost::translate(&mut bench, &counts, &self.remaining);
         let bound = pack::bound(&translated.problem);
         let mut value = vec![0.0; counts.len()];

@@ -2,7 +2,9 @@
 //! random worlds, and a door that carries out what the engine orders.
 #![expect(dead_code, reason = "each test binary uses its part")]
 
+pub mod asks;
 pub mod door;
+pub mod full;
 pub mod random;
 
 use std::sync::Arc;
