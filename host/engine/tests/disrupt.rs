@@ -119,8 +119,8 @@ fn boot(door: &mut Door) -> Vec<Action> {
 #[test]
 fn a_node_whose_pods_fit_elsewhere_goes_after_a_second_look() {
     let mut door = door(vec![on_demand()], settings());
-    add(&mut door, "a", ("m.4", OD), &[(3000, GIB)]);
-    add(&mut door, "b", ("m.4", OD), &[(500, GIB)]);
+    add(&mut door, "a", ("c.4", OD), &[(1500, GIB), (1500, GIB)]);
+    add(&mut door, "b", ("c.2", OD), &[(500, GIB)]);
     assert_eq!(deleted(&door.pass(seconds(14))), NONE);
     let actions = door.pass(seconds(2));
     assert_eq!(deleted(&actions), [("b", "Underutilized")], "the one that is cheaper to move for what it saves");
@@ -314,8 +314,8 @@ fn pods_that_ask_for_it_are_left_alone_as_long_as_they_ask() {
         ("false", Some(Timestamp(0)), true, true),
     ] {
         let mut door = door(vec![on_demand()], settings());
-        add(&mut door, "a", ("m.4", OD), &[(3000, GIB)]);
-        add(&mut door, "b", ("m.4", OD), &[]);
+        add(&mut door, "a", ("c.4", OD), &[(2500, GIB)]);
+        add(&mut door, "b", ("c.2", OD), &[]);
         for node in ["node-a", "node-b"] {
             door.put_pod(annotated(bound(pod(&format!("kept-{node}"), 500, GIB), node), value, started));
         }
@@ -361,8 +361,8 @@ fn a_node_rests_as_long_as_its_pool_asks_also_as_a_destination() {
     let mut general = on_demand();
     general.disruption.consolidate_after = Some(Duration::minutes(30));
     let mut door = door(vec![general], settings());
-    add(&mut door, "a", ("m.4", OD), &[(3000, GIB)]);
-    add(&mut door, "b", ("m.4", OD), &[(500, GIB)]);
+    add(&mut door, "a", ("c.4", OD), &[(3000, GIB)]);
+    add(&mut door, "b", ("c.2", OD), &[(500, GIB)]);
     door.now = Timestamp(0).plus(Duration::minutes(40));
     // A pod comes to the one node that could take the other's.
     let late = bound(pod("late", 100, GIB), "node-a");
