@@ -38,7 +38,7 @@ pub enum Supply {
 }
 
 /// That which plans heed; the rest is not generated.
-pub const SUPPLIES: &[Supply] = &[];
+pub const SUPPLIES: &[Supply] = &[Supply::MinValues];
 
 pub const APPS: [&str; 3] = ["web", "db", "batch"];
 pub const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];

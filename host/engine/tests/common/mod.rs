@@ -4,7 +4,9 @@
 
 pub mod asks;
 pub mod door;
+pub mod filters;
 pub mod full;
+pub mod leave;
 pub mod random;
 
 use std::sync::Arc;
