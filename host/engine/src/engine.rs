@@ -8,6 +8,7 @@ use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer,
 use crate::agenda::Agenda;
 use crate::audit::audit;
 use crate::batch::Batch;
+use crate::disrupt::Disrupt;
 use crate::ledger::{Ledger, Order};
 use crate::lifecycle;
 use crate::plan::{self, Plan, Yardstick};
@@ -17,9 +18,6 @@ use crate::round::Round;
 use crate::statics;
 use crate::strays;
 use crate::world::{World, WorldObjects};
-
-/// How long a removal that was vetoed rests: verdicts change with the hour, not with the second.
-const DECLINED_FOR: Duration = Duration::minutes(1);
 
 /// When to poll again, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,10 +37,12 @@ pub enum Timer {
     Retry,
     /// A launch, registration or initialization is overdue.
     Overdue,
-    /// An empty node may go.
-    Empty,
+    /// A move of nodes is looked for, looked at again or given up.
+    Move,
     /// A sold-out offering may be asked for again, and pods are waiting.
     SoldOut,
+    /// A move of nodes may be allowed that was not, though nothing happened: a window of a budget, the end of a rest.
+    Turn,
     /// A static pool has fewer nodes than it keeps.
     Replicas,
 }
@@ -53,6 +53,7 @@ pub struct Checkpoint {
     objects: WorldObjects,
     batch: Batch,
     ledger: Ledger,
+    disrupt: Disrupt,
     orders: Vec<Action>,
 }
 
@@ -62,6 +63,7 @@ pub struct Engine {
     world: World,
     batch: Batch,
     ledger: Ledger,
+    disrupt: Disrupt,
     /// Actions that follow from events, given out at the next poll.
     orders: Vec<Action>,
     /// Steps that follow from events, reported at the next poll.
@@ -102,6 +104,7 @@ impl Engine {
 
     fn take_in(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
+        self.disrupt.note(event);
         match event {
             Event::Settings(settings) => {
                 self.world.settings = settings.clone();
@@ -208,6 +211,7 @@ impl Engine {
         self.pending = Report::default();
         other.agenda.retain(|claim| self.world.claims.contains_key(claim));
         (self.batch, self.agenda, self.reports, self.replicas) = (other.batch, other.agenda, other.reports, other.replicas);
+        self.disrupt = other.disrupt.observed();
         actions
     }
 
@@ -233,7 +237,7 @@ impl Engine {
             round.ledger.turns.advance(round.world, names.iter(), now);
             nominate(&mut round, &names);
             lifecycle::advance(&mut round, &names);
-            removal::empty_nodes(&mut round, &names, scorer);
+            self.disrupt.advance(&mut round, &names, scorer);
             self.doubt(&names, now);
             self.schedule(&names, now);
         }
@@ -266,8 +270,10 @@ impl Engine {
         let retry = self.ledger.next().map(|at| Deadline { at, why: Timer::Retry });
         let sold_out = self.world.sold_out.values().min().filter(|_| self.batch.hungry).map(|at| Deadline { at: *at, why: Timer::SoldOut });
         let claims = self.agenda.next().map(|(at, why)| Deadline { at, why });
+        let why = |sure| if sure { Timer::Move } else { Timer::Turn };
+        let moves = self.disrupt.deadline(&self.world).map(|(at, sure)| Deadline { at, why: why(sure) });
         let replicas = self.replicas.map(|at| Deadline { at, why: Timer::Replicas });
-        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(replicas).min()
+        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(replicas).chain(moves).min()
     }
 
     /// What the rounds since the last call have to say.
@@ -288,7 +294,13 @@ impl Engine {
     /// Everything another engine needs to go on from here.
     #[must_use]
     pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { objects: self.world.objects(), batch: self.batch.clone(), ledger: self.ledger.clone(), orders: self.orders.clone() }
+        Checkpoint {
+            objects: self.world.objects(),
+            batch: self.batch.clone(),
+            ledger: self.ledger.clone(),
+            disrupt: self.disrupt.clone(),
+            orders: self.orders.clone(),
+        }
     }
 
     /// An engine that goes on where the checkpoint was made.
@@ -297,7 +309,9 @@ impl Engine {
         let mut world = World::of_objects(checkpoint.objects);
         world.touched = world.claims.keys().cloned().collect();
         world.leaving = checkpoint.ledger.leaving().map(str::to_owned).collect();
-        Self { world, batch: checkpoint.batch, ledger: checkpoint.ledger, orders: checkpoint.orders, ..Self::default() }
+        world.leaving.extend(checkpoint.disrupt.leaving().cloned());
+        let Checkpoint { batch, ledger, disrupt, orders, .. } = checkpoint;
+        Self { world, batch, ledger, disrupt, orders, ..Self::default() }
     }
 
     /// Claims to be looked at: touched since the last round, or due.
@@ -311,14 +325,10 @@ impl Engine {
     /// Notes when the claims that were looked at must be looked at again.
     fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
-            let when = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name)).and_then(
-                |claim| {
-                    let overdue = lifecycle::due_at(&self.world, &self.ledger, claim, now).map(|at| (at, Timer::Overdue));
-                    overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
-                },
-            );
-            // What is due and was declined is asked again, but not at once.
-            let when = when.map(|(at, why)| (if at <= now { now.plus(DECLINED_FOR) } else { at }, why));
+            let alive = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name));
+            let due = alive.and_then(|claim| lifecycle::due_at(&self.world, &self.ledger, claim, now));
+            // What is due and was not done is looked at again, but not at once.
+            let when = due.map(|at| (if at <= now { now.plus(Duration::minutes(1)) } else { at }, Timer::Overdue));
             self.agenda.set(name, when);
         }
     }

@@ -28,6 +28,7 @@ pub(crate) enum Order {
     Nominate,
     Delete,
     Cordon,
+    Uncordon,
     Evict,
     Terminate,
     ReleaseNode,

@@ -12,6 +12,7 @@ pub mod audit;
 mod batch;
 mod buffers;
 mod daemon_pods;
+mod disrupt;
 mod engine;
 mod intern;
 mod judging;

@@ -21,6 +21,7 @@ pub(crate) mod pricer;
 pub(crate) mod refusals;
 pub(crate) mod reserved;
 pub(crate) mod states;
+pub(crate) mod study;
 pub(crate) mod tables;
 pub(crate) mod topology;
 pub(crate) mod volumes;
@@ -28,6 +29,7 @@ pub(crate) mod write;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use whittle_model::{ListPrice, Micros, NodeClaim, OfferingKey, Packing, PodKey, PolicyRecord, Scorer, ScorerFailure, Timestamp, keys};
 
 use crate::pack;
@@ -66,7 +68,7 @@ pub struct Plan {
 }
 
 /// A node to be bought.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNode {
     /// The claim to be written.
     pub claim: NodeClaim,
@@ -120,6 +122,12 @@ pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
     plan.policies = scorer.close();
     plan.failures = failures;
     plan
+}
+
+/// The pods that a plan is made for, and those that none can be made for.
+pub(crate) fn waiting(world: &World) -> (Vec<PodKey>, Vec<PodKey>) {
+    let (pods, refused) = refusals::sort_out(world);
+    (pods.into_iter().cloned().collect(), refused.into_iter().flat_map(|unplaced| unplaced.pods).collect())
 }
 
 /// The pools that name a chain.

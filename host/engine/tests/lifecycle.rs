@@ -65,12 +65,13 @@ fn a_node_lives_from_launch_to_removal() {
     assert_eq!(node.labels.get(keys::NODE_POOL).map(String::as_str), Some("general"));
     assert!(only_claim(&door).status.initialized.is_some());
     assert_eq!(door.bind_nominated(), 3);
-    assert_eq!(door.pass(Duration::minutes(10)), vec![], "a node in use is left alone");
+    assert_eq!(names(&door.pass(Duration::minutes(10))), ["update"], "a node in use says that it may be moved, and is left alone");
 
     for key in door.pods.keys().cloned().collect::<Vec<_>>() {
         door.remove_pod(&key);
     }
-    assert_eq!(door.pass(seconds(59)), vec![], "not before it was empty for a minute");
+    assert_eq!(names(&door.pass(seconds(59))), ["update"], "not before it was empty for a minute");
+    assert_eq!(reasons(&door.pass(seconds(15))), [""; 0], "it is looked at again before it goes");
     let actions = door.pass(seconds(2));
     assert_eq!(reasons(&actions), ["Empty"]);
     assert_eq!(names(&actions), ["delete", "cordon", "terminate", "release node", "release claim"]);

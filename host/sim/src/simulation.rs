@@ -333,10 +333,11 @@ impl Simulation {
                 Timer::Batch => "pods wait for a plan",
                 Timer::Retry => "an order is given again when it shows no effect",
                 Timer::Overdue => "a claim waits for its node",
-                Timer::Empty => "an empty node may go",
+                Timer::Move => "a node may be moved",
                 // Offerings that are sold out for ever give no reason to wait.
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
-                Timer::SoldOut => "",
+                // Windows of budgets open again and again.
+                Timer::SoldOut | Timer::Turn => "",
                 Timer::Replicas => "a static pool has fewer nodes than it keeps",
             };
             if !due.is_empty() {

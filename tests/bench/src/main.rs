@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use whittle_bench::filter::Filter;
-use whittle_bench::runs::{BenchError, contract, packing, policies, speed};
+use whittle_bench::runs::{BenchError, contract, moves, packing, policies, speed};
 
 const HELP: &str = "\
 usage: whittle-bench [FILTER...]
@@ -17,6 +17,8 @@ B1/N[/sizes|/anti][/full]  pods a second on Karpenter's 400 synthetic types, its
 B1/5000/distinct       no two pods ask for the same
 B2/N[/drawn]           growth from N/10 to N pods; `drawn` are generated pods
 B3/4000/respect|ignore identical pods with preferences that cannot all hold
+B5/N[/spread]          a look for moves at N full nodes with ten pods each, none of which can be moved
+B6/N                   a look at N nodes whose workloads were halved: time, and cost after its moves to the bound
 B7/MIX/N/SET           cost of six mixes on c/m/r types of us-east-1, on-demand: SET le32 (at most 32
                        vCPU) or all; B7/mean/N/SET their mean
 B10/row/N              a policy's time for a row in calls of N rows: the reference kernel by columns, by row
@@ -62,6 +64,8 @@ fn run(filter: &Filter) -> Result<usize, BenchError> {
     speed::b1(filter, &mut line)?;
     speed::b2(filter, &mut line)?;
     speed::b3(filter, &mut line)?;
+    moves::b5(filter, &mut line)?;
+    moves::b6(filter, &mut line)?;
     packing::b7(filter, &mut line)?;
     contract::b10(filter, &mut line)?;
     policies::b10(filter, &mut line)?;

@@ -61,7 +61,7 @@ pub(super) fn cordon(live: &NodeParts) -> Option<Value> {
 }
 
 /// Keeps new pods off `live`.
-pub(super) fn taint(live: &NodeParts) -> Option<Value> {
+pub(super) fn keep_off(live: &NodeParts) -> Option<Value> {
     patch(live, Fields::default(), with_disrupted(live))
 }
 

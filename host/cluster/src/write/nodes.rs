@@ -47,7 +47,7 @@ impl Writer {
     pub(super) async fn taint_node(&self, name: &str) -> Result<Written, WriteError> {
         let what = format!("taint Node {name}");
         let term = self.door.term(&what)?;
-        self.change_node(&what, term, name, node::taint).await
+        self.change_node(&what, term, name, node::keep_off).await
     }
 
     pub(super) async fn uncordon_node(&self, name: &str) -> Result<Written, WriteError> {

@@ -71,7 +71,7 @@ impl Askers {
             return 0;
         }
         let Some(record) = members.first().and_then(|m| world.pods.get(m.key)) else { return 0 };
-        let mut row: Vec<i64> = self.columns.iter().map(|column| value(world, record, members, column, words, now)).collect();
+        let mut row: Vec<i64> = self.columns.iter().map(|column| asker_value(world, record, members, column, words, now)).collect();
         if self.by_size {
             row.extend(need);
         }
@@ -117,7 +117,15 @@ pub(crate) fn identity_value(world: &World, record: &PodRecord, column: &AskerCo
     }
 }
 
-fn value(world: &World, record: &PodRecord, members: &[Member<'_>], column: &AskerColumn, words: &mut Words, now: Timestamp) -> i64 {
+/// The value of a column for these pods of one class.
+pub(crate) fn asker_value(
+    world: &World,
+    record: &PodRecord,
+    members: &[Member<'_>],
+    column: &AskerColumn,
+    words: &mut Words,
+    now: Timestamp,
+) -> i64 {
     let shape = world.shape_of(record);
     match column {
         AskerColumn::CpuMilli => shape.requests.get(CPU),

@@ -195,9 +195,33 @@ impl<'w> Bins<'w> {
         }
     }
 
+    /// Takes what runs in a bin out of the counts: its node goes.
+    pub(crate) fn lift(&self, bin: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        let bin = &self.all[bin];
+        for (counter, pods) in &bin.local {
+            let key = topology.counters[*counter as usize].key;
+            tally.0[*counter as usize].lifted(key == HOST || !bin.reach[key].is_empty(), &bin.reach[key], *pods);
+        }
+    }
+
+    /// How many placements there are, to go back to.
+    pub(crate) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// The bins of the placements since `mark`.
+    pub(crate) fn since(&self, mark: usize) -> impl Iterator<Item = usize> {
+        self.log[mark..].iter().map(|entry| entry.bin)
+    }
+
     /// Takes back every placement, last first.
     pub(crate) fn undo(&mut self) {
-        for entry in self.log.drain(..).rev() {
+        self.undo_to(0);
+    }
+
+    /// Takes back the placements since `mark`, last first.
+    pub(crate) fn undo_to(&mut self, mark: usize) {
+        for entry in self.log.drain(mark..).rev() {
             let bin = &mut self.all[entry.bin];
             add(&mut bin.free, &entry.taken, 1);
             bin.local = entry.local;

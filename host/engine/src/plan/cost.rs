@@ -184,6 +184,11 @@ fn clash(states: &super::states::States, a: &Class<'_>, b: &Class<'_>) -> bool {
 }
 
 impl Translated {
+    /// The plan's number of a class of the problem.
+    pub(crate) fn class(&self, number: u32) -> usize {
+        self.classes[number as usize]
+    }
+
     /// A packing as a draft. Where merged requirements refuse what pairwise checks allowed, the
     /// pods concerned are opened anew by the greedy rule.
     pub(crate) fn draft(&self, bench: &mut Bench<'_, '_>, packing: &Packing, tally: &mut Tally, remaining: &Remaining) -> Draft {

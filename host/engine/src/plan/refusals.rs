@@ -42,7 +42,10 @@ pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
 
 /// Whether a node is on its way out, so that its pods need another.
 pub(crate) fn going(world: &World, name: &str) -> bool {
-    world.nodes.get(name).is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting))
+    world
+        .nodes
+        .get(name)
+        .is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting || world.leaving.contains(&c.name)))
 }
 
 /// Why pods of this shape are never planned for.

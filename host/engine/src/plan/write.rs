@@ -48,7 +48,7 @@ pub(crate) fn nodes(
 
 fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> NodeClaim {
     let mut annotations = pool.template.annotations.clone();
-    annotations.insert(keys::LAUNCH_GROUP.to_owned(), launch_group(pool, &finished.requirements, now));
+    annotations.insert(keys::LAUNCH_GROUP.to_owned(), group_of(&pool.name, &finished.requirements, now));
     if !finished.offers.is_empty() {
         annotations.insert(keys::OFFERS.to_owned(), offers(finished));
     }
@@ -116,9 +116,15 @@ fn offers(finished: &Finished) -> String {
 
 /// Claims of one plan and one launch shape share a group: their instances can be bought together,
 /// and found again after a crash.
-fn launch_group(pool: &NodePool, requirements: &Requirements, now: Timestamp) -> String {
-    let shape = format!("{}|{}|{}", pool.name, requirements, now.0);
+fn group_of(pool: &str, requirements: &Requirements, now: Timestamp) -> String {
+    let shape = format!("{pool}|{requirements}|{}", now.0);
     letters(fnv(shape.as_bytes()), 12)
+}
+
+/// Gives a claim whose requirements were narrowed the launch group of its new shape.
+pub(crate) fn regroup(claim: &mut NodeClaim, now: Timestamp) {
+    let group = group_of(&claim.node_pool, &claim.requirements, now);
+    claim.annotations.insert(keys::LAUNCH_GROUP.to_owned(), group);
 }
 
 /// A name nobody has: the pool's, and five letters made of pool, time and number.

@@ -69,6 +69,19 @@ impl Count {
         }
     }
 
+    /// Takes back pods that were [`Count::placed`] so.
+    pub(crate) fn lifted(&mut self, counts: bool, reach: &Set, pods: u32) {
+        if !counts {
+            return;
+        }
+        self.total -= pods;
+        match reach.single() {
+            Some(domain) => self.sure[domain as usize] -= pods,
+            None => reach.iter().for_each(|domain| self.maybe[domain as usize] -= pods),
+        }
+        self.changes += 1;
+    }
+
     /// Moves pods of a place that could be in `before` and now can be in `after`.
     pub(crate) fn narrow(&mut self, before: &Set, after: &Set, pods: u32) {
         match before.single() {

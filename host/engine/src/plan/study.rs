@@ -1,0 +1,305 @@
+//! Many questions of one kind about one world: could the pods of these nodes go elsewhere, and what would have to be
+//! bought for them? Tables, states and classes are made once; each question is applied to the one set of bins and undone.
+//! The answers guide the search for moves. What is done is planned again in full before.
+//!
+//! What must not enter: which nodes may go, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fixedbitset::FixedBitSet;
+use whittle_model::scorer::ScorerFailure;
+use whittle_model::{Micros, PodKey, Resources, Scorer, Timestamp};
+
+use super::bins::{self, Bins};
+use super::finish::{self, Priced};
+use super::greedy::{self, Ground};
+use super::limits::Remaining;
+use super::pricer::Pricer;
+use super::topology::tally::Tally;
+use super::topology::wishes::Asking;
+use super::{PlannedNode, Scene, Seats, classes, cost, refusals, write};
+use crate::pack;
+use crate::world::World;
+
+/// Pods of one class on one node.
+type Content<'w> = Vec<(usize, Vec<&'w PodKey>)>;
+
+/// What the questions are asked of.
+pub(crate) struct Study<'w> {
+    world: &'w World,
+    now: Timestamp,
+    pricer: Pricer<'w>,
+    scene: Scene<'w>,
+    bins: Bins<'w>,
+    /// How many pods are where; and as it was before the question that stands.
+    tally: Tally,
+    before: Tally,
+    remaining: Remaining,
+    /// The pods of each node that is asked about, in the order of placement.
+    content: BTreeMap<&'w str, Content<'w>>,
+    /// Bins that may take pods, in the order in which they are tried.
+    order: Vec<usize>,
+    /// Bins that take none: those that never did, and those whose node went.
+    shut: FixedBitSet,
+    /// Bins that took pods for good: their nodes hold more than they did.
+    received: FixedBitSet,
+    /// Bins that had room for a class when it was asked for first, in order.
+    willing: Vec<Option<Vec<usize>>>,
+}
+
+/// Pods that found no room on what exists: class and count.
+pub(crate) type Left = Vec<(usize, usize)>;
+
+impl<'w> Study<'w> {
+    /// A study of the pods of these nodes. Pods that wait get their room first. `order` names the nodes that may take
+    /// pods, those to be tried first in front.
+    ///
+    /// # Errors
+    /// When a policy fails.
+    pub(crate) fn new(
+        world: &'w World,
+        nodes: &BTreeMap<&'w str, &'w [PodKey]>,
+        order: &[&'w str],
+        scorer: &'w mut dyn Scorer,
+        now: Timestamp,
+    ) -> Result<Self, ScorerFailure> {
+        let (waiting, _) = refusals::sort_out(world);
+        let first: BTreeSet<&PodKey> = waiting.iter().copied().collect();
+        let moving = nodes.values().flat_map(|pods| pods.iter()).filter(|key| !first.contains(key));
+        let pods: Vec<&PodKey> = waiting.iter().copied().chain(moving).collect();
+        let mut pricer = Pricer::new(world, scorer, now, pods.len(), &BTreeMap::new())?;
+        let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
+        let (tally, running) = scene.topology.count(world);
+        let bins = Bins::new(world, &scene.tables.dimensions, &scene.topology, running);
+        let remaining = Remaining::new(world, &scene.tables);
+        let order: Vec<usize> = order.iter().filter_map(|name| bins.find(name)).collect();
+        let mut shut = FixedBitSet::with_capacity(bins.len());
+        shut.insert_range(..);
+        order.iter().for_each(|bin| shut.remove(*bin));
+        let (received, willing) = (FixedBitSet::with_capacity(bins.len()), vec![None; scene.classes.len()]);
+        let content = BTreeMap::new();
+        let before = tally.clone();
+        let mut study = Self { world, now, pricer, scene, bins, tally, before, remaining, content, order, shut, received, willing };
+        study.sort(nodes, &first);
+        Ok(study)
+    }
+
+    /// Seats the pods that wait, and notes who is on which node.
+    fn sort(&mut self, nodes: &BTreeMap<&'w str, &'w [PodKey]>, first: &BTreeSet<&PodKey>) {
+        let mut waiting: Vec<(usize, Option<usize>)> = Vec::new();
+        for (number, class) in self.scene.classes.iter().enumerate() {
+            for member in &class.members {
+                if first.contains(member.key) {
+                    waiting.push((number, bins::meant_for(self.world, member.key).and_then(|name| self.bins.find(name))));
+                    continue;
+                }
+                let node = self.world.pods.get(member.key).and_then(|record| record.node.as_deref());
+                let Some((name, _)) = node.and_then(|node| nodes.get_key_value(node)) else { continue };
+                let content = self.content.entry(*name).or_default();
+                match content.last_mut() {
+                    Some((last, keys)) if *last == number => keys.push(member.key),
+                    _ => content.push((number, vec![member.key])),
+                }
+            }
+        }
+        let all: Vec<usize> = (0..self.bins.len()).collect();
+        for (class, meant) in waiting {
+            if meant.is_none_or(|bin| self.settle(class, &[bin], 1) > 0) {
+                self.settle(class, &all, 1);
+            }
+        }
+    }
+
+    /// Places pods of a class on these bins, in the strictest form that finds room; returns how many found none.
+    fn settle(&mut self, number: usize, among: &[usize], mut left: usize) -> usize {
+        let class = &self.scene.classes[number];
+        let mut wishes = Vec::new();
+        for level in &class.company.levels {
+            let simple = level.keyed.is_empty() && level.host.is_empty();
+            while left > 0 && self.scene.topology.wishes(level, &self.tally, &mut wishes) {
+                let before = left;
+                for bin in among.iter().copied().filter(|bin| !self.shut.contains(*bin)) {
+                    let asking = Asking { class, level, wishes: &wishes, tally: &self.tally };
+                    let room = self.bins.capacity(bin, asking, &self.scene.states, left);
+                    if room > 0 {
+                        self.bins.place(bin, class, room, &self.scene.topology, &mut self.tally);
+                        left -= room;
+                    }
+                    // Where pods count, what is wanted of the next may be something else.
+                    if left == 0 || (room > 0 && !simple) {
+                        break;
+                    }
+                }
+                if left == before || simple {
+                    break;
+                }
+            }
+        }
+        left
+    }
+
+    /// Whether a node took pods that were moved for good.
+    pub(crate) fn received(&self, node: &str) -> bool {
+        self.bins.find(node).is_some_and(|bin| self.received.contains(bin))
+    }
+
+    /// Finds room on other nodes for the pods of these; says what is left over. It stands until [`Study::keep`] or
+    /// [`Study::undo`]; `mark` is for them.
+    pub(crate) fn empty(&mut self, nodes: &[&str]) -> (Left, usize) {
+        let mark = self.bins.mark();
+        self.before = self.tally.clone();
+        let own: Vec<usize> = nodes.iter().filter_map(|node| self.bins.find(node)).filter(|bin| !self.shut.contains(*bin)).collect();
+        for bin in &own {
+            self.shut.insert(*bin);
+            self.bins.lift(*bin, &self.scene.topology, &mut self.tally);
+        }
+        let mut left = Left::new();
+        for (class, count) in self.counts(nodes) {
+            let rest = self.place(class, count);
+            if rest > 0 {
+                left.push((class, rest));
+            }
+        }
+        own.iter().for_each(|bin| self.shut.remove(*bin));
+        (left, mark)
+    }
+
+    /// How many pods of each class are on these nodes.
+    pub(crate) fn counts(&self, nodes: &[&str]) -> Left {
+        if let [node] = nodes {
+            return self.content.get(node).into_iter().flatten().map(|(class, keys)| (*class, keys.len())).collect();
+        }
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for (class, keys) in nodes.iter().filter_map(|node| self.content.get(node)).flatten() {
+            *counts.entry(*class).or_default() += keys.len();
+        }
+        counts.into_iter().collect()
+    }
+
+    /// Places pods of a class on what exists; returns how many found no room.
+    fn place(&mut self, number: usize, count: usize) -> usize {
+        let among = match self.willing[number].take() {
+            Some(known) => known,
+            None => self.order.iter().copied().filter(|bin| !self.shut.contains(*bin) && self.may(number, *bin)).collect(),
+        };
+        let left = self.settle(number, &among, count);
+        self.willing[number] = Some(among);
+        left
+    }
+
+    /// Whether a bin may have room for a class, now or once counts are different.
+    fn may(&self, number: usize, bin: usize) -> bool {
+        let class = &self.scene.classes[number];
+        class.company.levels.iter().any(|level| {
+            let counted = !level.keyed.is_empty() || !level.host.is_empty();
+            let asking = Asking { class, level, wishes: &[], tally: &self.tally };
+            counted || self.bins.capacity(bin, asking, &self.scene.states, 1) > 0
+        })
+    }
+
+    /// Takes back what was placed since `mark`.
+    pub(crate) fn undo(&mut self, mark: usize) {
+        self.bins.undo_to(mark);
+        self.tally.clone_from(&self.before);
+    }
+
+    /// Lets what was placed since `mark` stand: these nodes are gone, and others hold more than they did.
+    pub(crate) fn keep(&mut self, nodes: &[&str], mark: usize) {
+        for bin in self.bins.since(mark) {
+            self.received.insert(bin);
+        }
+        for bin in nodes.iter().filter_map(|node| self.bins.find(node)) {
+            self.shut.insert(bin);
+        }
+        let classes: Vec<usize> = self.counts(nodes).into_iter().map(|(class, _)| class).collect();
+        for number in classes {
+            let Some(mut willing) = self.willing[number].take() else { continue };
+            let gone = willing.iter().take_while(|bin| self.shut.contains(**bin) || !self.may(number, **bin)).count();
+            willing.drain(..gone);
+            self.willing[number] = Some(willing);
+        }
+    }
+
+    /// What would be bought for pods that found no room: by the greedy alone, or for cost within so many steps. `None`
+    /// when not all can be bought for.
+    ///
+    /// # Errors
+    /// When a policy fails.
+    pub(crate) fn buy(&mut self, left: &Left, steps: Option<u64>) -> Result<Option<Priced>, ScorerFailure> {
+        let mut counts = vec![0; self.scene.classes.len()];
+        left.iter().for_each(|(class, count)| counts[*class] = *count);
+        let mut runs = classes::runs(&self.scene.classes, &counts);
+        let mut bench = self.scene.bench(&mut self.pricer);
+        bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
+        let mut ground = Ground { bins: None, tally: &mut self.tally.clone(), remaining: &mut self.remaining.clone() };
+        let draft = greedy::pack(&mut bench, &mut ground, &runs);
+        if !draft.unplaced.is_empty() {
+            return Ok(None);
+        }
+        let mut best = finish::finish(&mut bench, draft.clone(), "greedy", self.remaining.clone())?;
+        let sociable = draft.claims.iter().flat_map(|claim| &claim.content).any(|(class, _)| bench.classes[*class].sociable());
+        // Pods that count each other are packed by the greedy alone here; the plan knows better.
+        if let Some(steps) = steps.filter(|_| !sociable) {
+            let translated = cost::translate(&mut bench, &counts, &self.remaining);
+            let start = translated.packing(&bench, &draft);
+            let solution = pack::solve(&translated.problem, &start, steps);
+            let solved = translated.draft(&mut bench, &solution.packing, &mut self.tally.clone(), &self.remaining);
+            let solved = finish::finish(&mut bench, solved, solution.method, self.remaining.clone())?;
+            if solved.better_than(&best) {
+                best = solved;
+            }
+        }
+        Ok((best.missing() == 0).then_some(best))
+    }
+
+    /// The nodes that a purchase for the pods of these nodes comes to.
+    pub(crate) fn nodes(&self, nodes: &[&str], left: &Left, bought: Priced) -> Vec<PlannedNode> {
+        let mut members: Vec<Vec<&PodKey>> = vec![Vec::new(); self.scene.classes.len()];
+        for (class, keys) in nodes.iter().filter_map(|node| self.content.get(node)).flatten() {
+            members[*class].extend(keys.iter().copied());
+        }
+        let mut counts = vec![0; members.len()];
+        left.iter().for_each(|(class, count)| counts[*class] = *count);
+        let seats = Seats { kept: Vec::new(), members, filled: Vec::new(), left: counts };
+        write::nodes(self.world, &self.scene.tables, &self.scene.classes, &seats, bought, self.now)
+    }
+
+    /// Takes what is bought from what the limits leave.
+    pub(crate) fn spend(&mut self, bought: &Priced) {
+        for claim in &bought.claims {
+            let table = &self.scene.tables.pools[claim.pool];
+            let mut largest = Resources::default();
+            claim.types.iter().filter_map(|name| table.catalog.get(name)).for_each(|t| largest.raise_to(&t.capacity));
+            self.remaining.take(claim.pool, &largest);
+        }
+    }
+
+    /// What the pods of each node would cost at the prices at which the cheapest nodes just pay: by the duals of the
+    /// bound of all of them together. A node that costs more is badly shaped or badly filled.
+    pub(crate) fn values(&mut self, nodes: &[&str]) -> Vec<f64> {
+        let mut counts = vec![0; self.scene.classes.len()];
+        for (class, count) in self.counts(nodes) {
+            counts[class] = count;
+        }
+        let mut bench = self.scene.bench(&mut self.pricer);
+        let translated = cost::translate(&mut bench, &counts, &self.remaining);
+        let bound = pack::bound(&translated.problem);
+        let mut value = vec![0.0; counts.len()];
+        for duals in &bound.duals {
+            for (class, worth) in duals.classes.iter().zip(&duals.values) {
+                value[translated.class(*class)] = *worth;
+            }
+        }
+        let of_node = |node: &&str| {
+            let content = self.content.get(*node).into_iter().flatten();
+            content.map(|(class, keys)| value[*class] * f64::from(u32::try_from(keys.len()).unwrap_or(u32::MAX))).sum()
+        };
+        nodes.iter().map(of_node).collect()
+    }
+
+    /// The least that any offering for sale costs: what costs no more is replaced by nothing cheaper.
+    pub(crate) fn floor(&self) -> Micros {
+        let offers = self.scene.tables.pools.iter().flat_map(|table| &table.offers);
+        offers.map(|offer| offer.offering.price).min().unwrap_or(Micros(i64::MAX))
+    }
+}

@@ -1,0 +1,470 @@
+//! Moves of nodes: which are made, which are not and why, and how they come to their end.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+mod common;
+
+use common::door::{Door, Launching, names};
+use common::{GIB, basics, bound, pod, pool, seconds, settings, told};
+use whittle_engine::report::{MoveStage, Step};
+use whittle_model::{
+    Action, CapacityType, ClaimStatus, DisruptionBudget, Duration, Event, LabelSelector, Node, NodeClaim, NodePool, OfferingKey, Pod,
+    PodDisruptionBudget, PodKey, Requirement, Settings, Taint, Timestamp, keys,
+};
+
+const ZONE: &str = "us-east-1a";
+
+/// A pool that buys on demand only.
+fn on_demand() -> NodePool {
+    let mut general = pool("general");
+    general.template.requirements.add(Requirement::any_of(keys::CAPACITY_TYPE, &["on-demand"]));
+    general
+}
+
+fn door(pools: Vec<NodePool>, settings: Settings) -> Door {
+    let mut events = vec![Event::Settings(settings)];
+    events.extend(basics().into_iter().filter(|event| !matches!(event, Event::Settings(_))));
+    events.extend(pools.into_iter().map(|p| Event::NodePool(Box::new(p))));
+    Door::new(told(&events))
+}
+
+/// A node that has been in use since the beginning.
+fn add(door: &mut Door, name: &str, (of, way): (&str, CapacityType), pods: &[(i64, i64)]) {
+    let kind = door.catalog.get(of).unwrap().clone();
+    let provider_id = format!("aws:///{ZONE}/i-{name}");
+    let mut labels = kind.labels.clone();
+    for (key, value) in [(keys::NODE_POOL, "general"), (keys::NODE_CLASS, "default"), (keys::ZONE, ZONE), (keys::CAPACITY_TYPE, way.name())]
+    {
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    let status = ClaimStatus {
+        launched: Some(Timestamp(0)),
+        registered: Some(Timestamp(0)),
+        initialized: Some(Timestamp(0)),
+        provider_id: provider_id.clone(),
+        node: format!("node-{name}"),
+        instance_type: of.to_owned(),
+        zone: ZONE.to_owned(),
+        capacity_type: Some(way),
+        capacity: kind.capacity.clone(),
+        allocatable: kind.allocatable.clone(),
+        ..ClaimStatus::default()
+    };
+    door.put_claim(NodeClaim {
+        name: name.to_owned(),
+        node_pool: "general".to_owned(),
+        node_class: "default".to_owned(),
+        labels: labels.clone(),
+        status,
+        ..NodeClaim::default()
+    });
+    for key in [keys::REGISTERED, keys::INITIALIZED] {
+        labels.insert(key.to_owned(), "true".to_owned());
+    }
+    let (capacity, allocatable) = (kind.capacity, kind.allocatable);
+    door.put_node(Node { name: format!("node-{name}"), provider_id, labels, capacity, allocatable, ready: true, ..Node::default() });
+    for (number, (cpu, memory)) in pods.iter().enumerate() {
+        door.put_pod(bound(pod(&format!("{name}-{number}"), *cpu, *memory), &format!("node-{name}")));
+    }
+}
+
+const NONE: [(&str, &str); 0] = [];
+const OD: CapacityType = CapacityType::OnDemand;
+
+fn deleted(actions: &[Action]) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for action in actions {
+        if let Action::DeleteClaim { claim, reason } = action {
+            found.push((claim.as_str(), reason.as_str()));
+        }
+    }
+    found
+}
+
+fn created(actions: &[Action]) -> Vec<&NodeClaim> {
+    let mut found = Vec::new();
+    for action in actions {
+        if let Action::CreateClaim(claim) = action {
+            found.push(&**claim);
+        }
+    }
+    found
+}
+
+/// Why nodes stay, as reported since the last call.
+fn stays(door: &mut Door) -> Vec<String> {
+    let steps = door.engine.take_reports().into_iter().flat_map(|report| report.steps);
+    let why = |step: Step| match step {
+        Step::Blocked { claim, why } => Some(format!("{claim}: {why}")),
+        Step::Closed { pool, why } => Some(format!("{pool}: {why}")),
+        Step::Move(step) => match step.stage {
+            MoveStage::Rejected(why) | MoveStage::RolledBack(why) => Some(why),
+            MoveStage::Found | MoveStage::Begun | MoveStage::Ready => None,
+        },
+        Step::Planned(_) | Step::Placed { .. } | Step::Unplaced(_) | Step::Claim { .. } | Step::Nominated { .. } | Step::SoldOut { .. } => {
+            None
+        }
+    };
+    steps.filter_map(why).collect()
+}
+
+/// Nodes that join, start and are initialized, while time goes on.
+fn boot(door: &mut Door) -> Vec<Action> {
+    door.join();
+    let mut actions = door.pass(seconds(5));
+    door.finish_boot();
+    actions.extend(door.pass(seconds(5)));
+    actions
+}
+
+#[test]
+fn a_node_whose_pods_fit_elsewhere_goes_after_a_second_look() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("c.4", OD), &[(1500, GIB), (1500, GIB)]);
+    add(&mut door, "b", ("c.2", OD), &[(500, GIB)]);
+    assert_eq!(deleted(&door.pass(seconds(14))), NONE);
+    let actions = door.pass(seconds(2));
+    assert_eq!(deleted(&actions), [("b", "Underutilized")], "the one that is cheaper to move for what it saves");
+    assert!(created(&actions).is_empty() && names(&actions).contains(&"evict"));
+    assert_eq!(deleted(&door.pass(Duration::minutes(60))), NONE);
+}
+
+#[test]
+fn a_cheaper_node_is_ready_before_the_old_one_goes() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);
+    let actions = door.pass(seconds(16));
+    let [claim] = created(&actions)[..] else { panic!("one replacement: {actions:?}") };
+    let types = claim.requirements.get(keys::INSTANCE_TYPE).unwrap();
+    assert!(!types.allows("m.8") && !types.allows("r.8") && types.allows("c.2"), "only what is cheaper: {types}");
+    assert_eq!((deleted(&actions), names(&actions).contains(&"taint")), (vec![], true));
+    let status = &door.claims["a"].status;
+    assert_eq!(status.disrupted.as_ref().map(|(reason, _)| reason.as_str()), Some("Underutilized"));
+    assert_eq!(deleted(&door.pass(seconds(60))), NONE, "not before the new one is in use");
+    assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
+    assert_eq!(door.claims.len(), 1);
+    assert_eq!(door.claims.values().next().unwrap().status.instance_type, "c.2");
+}
+
+#[test]
+fn a_replacement_that_cannot_be_bought_leaves_no_trace() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);
+    for kind in door.catalog.clone().types {
+        for offering in kind.offerings {
+            let (instance_type, zone, capacity_type) = (kind.name.clone(), offering.zone, offering.capacity_type);
+            door.sold_out.insert(OfferingKey { instance_type, zone, capacity_type });
+        }
+    }
+    let actions = door.pass(seconds(60));
+    let told: Vec<&str> =
+        names(&actions).into_iter().filter(|name| matches!(*name, "taint" | "uncordon" | "evict" | "terminate")).collect();
+    assert_eq!(told, ["taint", "uncordon"], "{actions:?}");
+    assert!(door.nodes["node-a"].taints.is_empty() && door.claims["a"].status.disrupted.is_none());
+    assert_eq!(door.claims.len(), 1, "what was bought for it goes too");
+    assert!(stays(&mut door).iter().any(|why| why.contains("is gone")));
+}
+
+#[test]
+fn a_replacement_that_never_starts_is_given_up() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);
+    door.launching = Launching::Silent;
+    let actions = door.pass(Duration::minutes(12));
+    assert!(names(&actions).contains(&"uncordon"), "{:?}", names(&actions));
+    assert!(door.nodes["node-a"].taints.is_empty() && door.claims["a"].status.disrupted.is_none());
+    assert!(door.pods.len() == 1 && !names(&actions).contains(&"evict"));
+}
+
+#[test]
+fn a_taint_without_a_move_is_taken_off_at_once() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("c.2", OD), &[(1000, GIB)]);
+    let mut node = door.nodes["node-a"].clone();
+    node.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", whittle_model::Effect::NoSchedule));
+    door.put_node(node.clone());
+    let mut claim = door.claims["a"].clone();
+    claim.status.disrupted = Some(("Drifted".to_owned(), Timestamp(0)));
+    door.put_claim(claim);
+    let strange = Node { name: "strange".to_owned(), provider_id: "aws:///z/i-x".to_owned(), ..node };
+    door.put_node(strange);
+    assert!(names(&door.settle()).contains(&"uncordon"));
+    assert!(door.nodes["node-a"].taints.is_empty() && door.claims["a"].status.disrupted.is_none());
+    assert_eq!(door.nodes["strange"].taints.len(), 1, "what is not ours is left alone");
+}
+
+#[test]
+fn two_nodes_become_one_and_one_becomes_two() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.2", OD), &[(1500, GIB)]);
+    add(&mut door, "b", ("m.2", OD), &[(1500, GIB)]);
+    let actions = door.pass(seconds(16));
+    assert_eq!(created(&actions).len(), 1, "{actions:?}");
+    let actions = boot(&mut door);
+    assert_eq!(deleted(&actions), [("a", "Underutilized"), ("b", "Underutilized")]);
+    assert_eq!(door.claims.values().map(|c| c.status.instance_type.as_str()).collect::<Vec<_>>(), ["c.4"]);
+
+    let mut door = self::door(vec![on_demand()], settings());
+    add(&mut door, "a", ("r.8", OD), &[(3800, 3 * GIB), (1000, 14 * GIB)]);
+    let actions = door.pass(seconds(16));
+    assert_eq!(created(&actions).len(), 2, "c.4 and r.2 cost less than m.8: {actions:?}");
+    assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
+    let mut types: Vec<&str> = door.claims.values().map(|c| c.status.instance_type.as_str()).collect();
+    types.sort_unstable();
+    assert_eq!(types, ["c.4", "r.2"]);
+}
+
+#[test]
+fn a_steady_cluster_makes_no_move_in_a_day() {
+    let mut door = door(vec![on_demand()], settings());
+    for name in ["a", "b", "c"] {
+        add(&mut door, name, ("m.4", OD), &[(3500, 12 * GIB)]);
+    }
+    let actions = door.pass(Duration::minutes(24 * 60));
+    assert!(names(&actions).iter().all(|name| *name == "update"), "{:?}", names(&actions));
+    let empty = Settings { disruption: whittle_model::DisruptionSettings { reshape: false, ..Default::default() }, ..settings() };
+    assert_eq!(self::door(vec![], empty).pass(Duration::minutes(60)), vec![]);
+}
+
+#[test]
+fn what_is_cheaper_as_spot_is_bought_as_spot_only() {
+    let mut door = door(vec![pool("general")], settings());
+    add(&mut door, "a", ("m.4", OD), &[(3500, 12 * GIB)]);
+    let actions = door.pass(seconds(16));
+    let [claim] = created(&actions)[..] else { panic!("one replacement: {actions:?}") };
+    assert_eq!(claim.requirements.get(keys::CAPACITY_TYPE).unwrap().single(), Some("spot"));
+    let spot: Vec<OfferingKey> = door
+        .catalog
+        .types
+        .iter()
+        .flat_map(|t| t.offerings.iter().map(move |o| (t, o)))
+        .filter(|(_, o)| o.capacity_type == CapacityType::Spot)
+        .map(|(t, o)| OfferingKey { instance_type: t.name.clone(), zone: o.zone.clone(), capacity_type: o.capacity_type })
+        .collect();
+    door.sold_out.extend(spot);
+    let bought = door.actions.iter().filter(|(_, action)| matches!(action, Action::Launch { .. })).count();
+    assert_eq!(bought, 1);
+}
+
+#[test]
+fn spot_is_exchanged_for_spot_only_through_the_gate_and_with_fifteen_types_to_choose_from() {
+    for (gate, why) in [(false, "feature gate SpotToSpotConsolidation is off"), (true, "of 15 spot types")] {
+        let mut settings = settings();
+        settings.features.spot_to_spot = gate;
+        let mut door = door(vec![pool("general")], settings);
+        add(&mut door, "a", ("m.8", CapacityType::Spot), &[(1000, GIB)]);
+        let actions = door.pass(Duration::minutes(2));
+        assert!(created(&actions).is_empty(), "{gate}");
+        let stays = stays(&mut door);
+        assert!(stays.iter().any(|s| s.contains(why)), "{gate}: {stays:?}");
+    }
+}
+
+fn budget(nodes: &str) -> DisruptionBudget {
+    DisruptionBudget { nodes: nodes.to_owned(), schedule: None, duration: None, reasons: Vec::new() }
+}
+
+#[test]
+fn budgets_limit_how_many_go_at_once() {
+    for (nodes, most) in [("1", 1), ("50%", 2), ("0", 0), ("half", 0)] {
+        let mut general = on_demand();
+        general.disruption.budgets = vec![budget(nodes)];
+        let mut door = door(vec![general], settings());
+        for name in ["a", "b", "c", "d"] {
+            add(&mut door, name, ("m.4", OD), &[]);
+        }
+        // What goes takes its time: the first are still on their way.
+        door.engine.take_reports();
+        let first = door.engine.poll(door.now, &mut whittle_model::ListPrice);
+        let later = door.now.plus(seconds(15));
+        let second = door.engine.poll(later, &mut whittle_model::ListPrice);
+        assert_eq!(deleted(&first), NONE, "{nodes}");
+        assert_eq!(deleted(&second).len(), most, "{nodes}");
+        if most == 0 {
+            let stays = stays(&mut door);
+            assert!(stays.iter().any(|why| why.starts_with("general: budget")), "{nodes}: {stays:?}");
+        }
+    }
+    let whole = Settings {
+        disruption: whittle_model::DisruptionSettings { cluster_budget: Some("25%".to_owned()), ..Default::default() },
+        ..settings()
+    };
+    let mut door = door(vec![on_demand()], whole);
+    for name in ["a", "b", "c", "d"] {
+        add(&mut door, name, ("m.4", OD), &[]);
+    }
+    door.engine.poll(door.now, &mut whittle_model::ListPrice);
+    let second = door.engine.poll(door.now.plus(seconds(15)), &mut whittle_model::ListPrice);
+    assert_eq!(deleted(&second).len(), 1, "a quarter of the cluster");
+}
+
+fn annotated(mut pod: Pod, value: &str, started: Option<Timestamp>) -> Pod {
+    pod.annotations.insert(keys::DO_NOT_DISRUPT.to_owned(), value.to_owned());
+    pod.started = started;
+    pod
+}
+
+#[test]
+fn pods_that_ask_for_it_are_left_alone_as_long_as_they_ask() {
+    let hour = Duration::minutes(60);
+    for (value, started, early, late) in [
+        ("true", Some(Timestamp(0)), false, false),
+        ("30m", Some(Timestamp(0)), false, true),
+        ("30m", None, false, false),
+        ("soon", Some(Timestamp(0)), true, true),
+        ("false", Some(Timestamp(0)), true, true),
+    ] {
+        let mut door = door(vec![on_demand()], settings());
+        add(&mut door, "a", ("c.4", OD), &[(2500, GIB)]);
+        add(&mut door, "b", ("c.2", OD), &[]);
+        for node in ["node-a", "node-b"] {
+            door.put_pod(annotated(bound(pod(&format!("kept-{node}"), 500, GIB), node), value, started));
+        }
+        let goes = !deleted(&door.pass(Duration::minutes(20))).is_empty();
+        assert_eq!(goes, early, "{value} {started:?} early");
+        let goes = goes || !deleted(&door.pass(hour)).is_empty();
+        assert_eq!(goes, late, "{value} {started:?} late");
+    }
+}
+
+fn pdb(name: &str, allowed: i32, always: bool) -> Event {
+    Event::PodDisruptionBudget(Box::new(PodDisruptionBudget {
+        key: PodKey::new("default", name),
+        selector: LabelSelector::default(),
+        allowed,
+        never: false,
+        always_allow_unready: always,
+    }))
+}
+
+#[test]
+fn disruption_budgets_of_pods_hold_their_node() {
+    let rows: [(&[Event], bool, Option<&str>); 4] = [
+        (&[pdb("one", 1, false)], true, None),
+        (&[pdb("none", 0, false)], false, Some("PodDisruptionBudget default/none")),
+        (&[pdb("none", 0, true)], true, None),
+        (&[pdb("one", 5, false), pdb("two", 5, false)], false, Some("(default/one, default/two)")),
+    ];
+    for (budgets, goes, why) in rows {
+        let mut door = door(vec![on_demand()], settings());
+        add(&mut door, "a", ("m.4", OD), &[(3000, GIB)]);
+        add(&mut door, "b", ("m.4", OD), &[(500, GIB)]);
+        budgets.iter().for_each(|event| door.tell(event));
+        let actions = door.pass(seconds(30));
+        assert_eq!(!deleted(&actions).is_empty(), goes, "{budgets:?}");
+        let stays = stays(&mut door);
+        assert!(why.is_none_or(|why| stays.iter().any(|s| s.contains(why))), "{stays:?}");
+    }
+}
+
+#[test]
+fn a_node_rests_as_long_as_its_pool_asks_also_as_a_destination() {
+    let mut general = on_demand();
+    general.disruption.consolidate_after = Some(Duration::minutes(30));
+    let mut door = door(vec![general], settings());
+    add(&mut door, "a", ("c.4", OD), &[(3000, GIB)]);
+    add(&mut door, "b", ("c.2", OD), &[(500, GIB)]);
+    door.now = Timestamp(0).plus(Duration::minutes(40));
+    // A pod comes to the one node that could take the other's.
+    let late = bound(pod("late", 100, GIB), "node-a");
+    door.put_pod(late.clone());
+    assert_eq!(deleted(&door.pass(Duration::minutes(29))), NONE, "neither goes nor takes anything");
+    assert_eq!(deleted(&door.pass(Duration::minutes(2))), [("b", "Underutilized")]);
+    let mut never = on_demand();
+    never.disruption.consolidate_after = None;
+    let mut door = self::door(vec![never], settings());
+    add(&mut door, "a", ("m.4", OD), &[]);
+    assert_eq!(deleted(&door.pass(Duration::minutes(600))), NONE);
+}
+
+#[test]
+fn only_the_policy_of_its_pool_moves_a_node() {
+    for (policy, goes) in [("WhenEmpty", false), ("WhenEmptyOrUnderutilized", true), ("Balanced", false)] {
+        let mut general = on_demand();
+        general.disruption.policy = policy.to_owned();
+        let mut door = door(vec![general], settings());
+        let many: Vec<(i64, i64)> = vec![(100, GIB / 8); 8];
+        add(&mut door, "small", ("c.2", OD), &many);
+        add(&mut door, "large", ("r.8", OD), &[(6000, 40 * GIB)]);
+        let mut node = door.nodes["node-large"].clone();
+        node.annotations.insert(keys::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+        door.put_node(node);
+        assert_eq!(deleted(&door.pass(seconds(30))), if goes { vec![("small", "Underutilized")] } else { vec![] }, "{policy}");
+    }
+}
+
+fn hashed(door: &mut Door, pool: (&str, &str), claim: (&str, &str)) {
+    let mut general = on_demand();
+    general.disruption.consolidate_after = None;
+    general.annotations.insert(keys::NODE_POOL_HASH.to_owned(), pool.0.to_owned());
+    general.annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), pool.1.to_owned());
+    door.tell(&Event::NodePool(Box::new(general)));
+    let mut known = door.claims["a"].clone();
+    known.annotations.insert(keys::NODE_POOL_HASH.to_owned(), claim.0.to_owned());
+    known.annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), claim.1.to_owned());
+    door.put_claim(known);
+}
+
+#[test]
+fn a_drifted_node_is_exchanged_whatever_that_costs() {
+    for (pool, drifts) in [(("1", "v3"), false), (("2", "v3"), true), (("2", "v4"), false)] {
+        let mut door = door(vec![], settings());
+        add(&mut door, "a", ("c.2", OD), &[(1500, GIB)]);
+        hashed(&mut door, pool, ("1", "v3"));
+        let actions = door.pass(seconds(2));
+        assert_eq!(created(&actions).len(), usize::from(drifts), "{pool:?}: {actions:?}");
+        assert_eq!(door.claims["a"].status.drifted.as_ref().map(|(r, _)| r.as_str()), drifts.then_some("NodePoolDrifted"));
+        assert_eq!(deleted(&boot(&mut door)), if drifts { vec![("a", "Drifted")] } else { vec![] }, "{pool:?}");
+    }
+}
+
+#[test]
+fn requirements_types_and_what_aws_tells_drift_too() {
+    let drifted = |door: &Door| door.claims["a"].status.drifted.as_ref().map(|(reason, _)| reason.clone());
+    let mut never = on_demand();
+    never.disruption.budgets = vec![budget("0")];
+    let mut door = door(vec![never.clone()], settings());
+    add(&mut door, "a", ("c.2", OD), &[(1500, GIB)]);
+    door.settle();
+    assert_eq!(drifted(&door), None);
+    door.tell(&Event::ProviderDrift { claim: "a".to_owned(), reason: Some("AMIDrift".to_owned()) });
+    door.pass(seconds(20));
+    assert_eq!(drifted(&door).as_deref(), Some("AMIDrift"));
+    door.tell(&Event::ProviderDrift { claim: "a".to_owned(), reason: None });
+    door.pass(seconds(20));
+    assert_eq!(drifted(&door), None);
+    never.template.requirements.add(Requirement::any_of(keys::ZONE, &["us-east-1b"]));
+    door.tell(&Event::NodePool(Box::new(never)));
+    door.pass(seconds(20));
+    assert_eq!(drifted(&door).as_deref(), Some("RequirementsDrifted"));
+    assert!(deleted(&door.pass(Duration::minutes(60))).is_empty(), "no budget, no move");
+}
+
+#[test]
+fn a_protected_pod_holds_a_drifted_node_unless_its_drain_has_an_end() {
+    for (grace, goes) in [(None, false), (Some(Duration::minutes(60)), true)] {
+        let mut door = door(vec![], settings());
+        add(&mut door, "a", ("c.2", OD), &[]);
+        door.put_pod(annotated(bound(pod("kept", 500, GIB), "node-a"), "true", Some(Timestamp(0))));
+        let mut claim = door.claims["a"].clone();
+        claim.termination_grace_period = grace;
+        door.put_claim(claim);
+        hashed(&mut door, ("2", "v3"), ("1", "v3"));
+        assert_eq!(deleted(&door.pass(seconds(5))), if goes { vec![("a", "Drifted")] } else { vec![] }, "{grace:?}");
+    }
+}
+
+#[test]
+fn a_move_under_way_goes_on_from_a_checkpoint_and_is_undone_without_one() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);
+    door.pass(seconds(16));
+    assert!(!door.nodes["node-a"].taints.is_empty());
+    let checkpoint = door.engine.checkpoint();
+    let mut other = whittle_engine::Engine::restore(checkpoint);
+    door.join();
+    for node in door.nodes.values() {
+        other.handle(&Event::Node(Box::new(node.clone())), door.now);
+    }
+    door.twin = Some(other);
+    assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
+}
