@@ -28,7 +28,7 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &
         Object::VolumeAttachment(attachment) => ScenarioObject::VolumeAttachment(attachment.clone()),
         Object::LimitRange(range) => ScenarioObject::LimitRange(range.clone()),
         Object::NodeOverlay(overlay) => ScenarioObject::NodeOverlay(overlay.clone()),
-        Object::DisruptionBudget(written) => ScenarioObject::Budget(budget(written, tree)),
+        Object::DisruptionBudget(written) => ScenarioObject::Budget(budget(written)),
         // Priorities are in the pods already, policies in the chains.
         Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
     }))
@@ -43,24 +43,17 @@ fn workload(written: &Workload, tree: &Yaml) -> whittle_sim::Workload {
         template: written.template.clone(),
         selector: written.selector.clone(),
         ordered: written.kind == WorkloadKind::StatefulSet && tree.text_at(&["spec", "podManagementPolicy"]) != Some("Parallel"),
-        claims: claims(tree),
+        claims: written.volume_claims.iter().map(|claim| (claim.name.clone(), claim.storage_class.clone())).collect(),
     }
 }
 
-/// The claim templates of a StatefulSet, by name and storage class.
-fn claims(tree: &Yaml) -> Vec<(String, Option<String>)> {
-    let templates = tree.at(&["spec", "volumeClaimTemplates"]).map(Yaml::items).unwrap_or_default();
-    let class = |template: &Yaml| template.text_at(&["spec", "storageClassName"]).map(str::to_owned);
-    templates.iter().filter_map(|template| Some((template.text_at(&["metadata", "name"])?.to_owned(), class(template)))).collect()
-}
-
-fn budget(written: &DisruptionBudgetObject, tree: &Yaml) -> Budget {
+fn budget(written: &DisruptionBudgetObject) -> Budget {
     Budget {
         key: written.key.clone(),
         selector: written.selector.clone(),
         min_available: written.min_available.clone(),
         max_unavailable: written.max_unavailable.clone(),
-        always_allow_unready: tree.text_at(&["spec", "unhealthyPodEvictionPolicy"]) == Some("AlwaysAllow"),
+        always_allow_unready: written.always_allow_unready,
     }
 }
 
