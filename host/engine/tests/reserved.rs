@@ -172,7 +172,7 @@ fn a_pool_with_min_values_uses_reservations_too() {
     choosy.template.requirements.add(Requirement::exists(keys::INSTANCE_TYPE).with_min_values(Some(4)));
     let mut engine = engine(&[("cr-1", "m.4", "us-east-1a", 1)], settings(), &pods(2, 3500));
     engine.handle(&Event::NodePool(Box::new(choosy)), NOW);
-    let plan = engine.plan(NOW, &mut ListPrice);
+    let plan = plan(&engine);
     assert_eq!(counted(&plan), count(&[("cr-1", 1), ("", 1)]));
     let bought = plan.nodes.iter().find(|n| reservation(&n.claim).is_none()).unwrap();
     assert!(bought.claim.requirements.get(keys::INSTANCE_TYPE).unwrap().values().len() >= 4);
