@@ -34,15 +34,15 @@ mod volumes;
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Event, Labels, Node, Pod, PodKey};
+use whittle_model::{Event, Labels, Node, Pod, PodKey, TopologySpread};
 
 use affinity_scores::AffinityScores;
-use company::{Companies, Constraint};
+use company::{Companies, Defaults};
 use counts::Counts;
 use crowds::Crowds;
 use filter::{Search, Verdict};
 use identity::{Identities, Identity, Rooms};
-use neighbours::{Books, Neighbours};
+use neighbours::{Books, Neighbours, books};
 use nodes::Nodes;
 use nominations::Nominations;
 pub use queue::queue_order;
@@ -72,7 +72,7 @@ pub struct Scheduler {
     volumes: Volumes,
     /// The pods of each controller.
     groups: Vec<Counts>,
-    default_spread: Vec<Constraint>,
+    default_spread: Defaults,
     nominations: Nominations,
     bound: BTreeMap<PodKey, Bound>,
     seed: u64,
@@ -141,6 +141,16 @@ impl Scheduler {
             spread_scores: SpreadScores::default(),
             affinity_scores: AffinityScores::default(),
         }
+    }
+
+    /// The same, where the configuration has `defaultConstraints` in place of the built-in ones; none leave those. Their
+    /// selectors do not matter: a pod without constraints of its own spreads with the pods of its controller.
+    #[must_use]
+    pub fn with_default_spread(mut self, constraints: &[TopologySpread]) -> Self {
+        if !constraints.is_empty() {
+            self.default_spread = Defaults::of(constraints, &mut self.nodes);
+        }
+        self
     }
 
     /// A node is as given: new or changed. A node that is not ready keeps pods away as the taint
@@ -259,7 +269,7 @@ impl Scheduler {
         let mounts = self.volumes.mounts(pod);
         let mounts =
             mounts.map_err(|why| Unschedulable { message: format!("0/{} nodes are available: {why}.", self.nodes.order().len()) })?;
-        let books = Books { nodes: &self.nodes, crowds: &self.crowds, companies: &self.companies };
+        let books = books!(self);
         self.neighbours.prepare(&identity, &books, &mut self.shapes);
         let asked = pod.node.as_deref().map(|name| self.nodes.find(name));
         let slot = self.search(&Search { pod, identity, asked, mounts })?;

@@ -22,7 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use whittle_engine::scheduler::Scheduler;
-use whittle_model::{Catalog, DaemonSet, Duration, Event, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey, Settings, Timestamp};
+use whittle_model::{
+    Catalog, DaemonSet, Duration, Event, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey, Settings,
+    Timestamp,
+};
 
 use crate::random::Seed;
 use crate::timeline::TimelineEvent;
@@ -47,6 +50,8 @@ pub(crate) struct Api {
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) namespaces: BTreeMap<String, Labels>,
+    pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
+    pub(crate) overlays: BTreeMap<String, NodeOverlay>,
 }
 
 /// How long instances take from launch to joining.
@@ -112,7 +117,8 @@ impl Reality {
             budgets: Budgets::default(),
             seed: trunk,
             faults: Faults::new(trunk.of("faults"), weather),
-            scheduler: Scheduler::of_version(trunk.of("scheduler").word(), settings.kubernetes_minor),
+            scheduler: Scheduler::of_version(trunk.of("scheduler").word(), settings.kubernetes_minor)
+                .with_default_spread(&settings.default_spread),
             settings,
             workloads: BTreeMap::new(),
             member_of: BTreeMap::new(),
@@ -163,6 +169,8 @@ impl Reality {
         events.extend(api.namespaces.iter().map(|(name, labels)| Event::Namespace(name.clone(), labels.clone())));
         events.extend(api.pools.values().cloned().map(|p| Event::NodePool(Box::new(p))));
         events.extend(api.daemon_sets.values().cloned().map(|d| Event::DaemonSet(Box::new(d))));
+        events.extend(api.limit_ranges.values().cloned().map(|range| Event::LimitRange(Box::new(range))));
+        events.extend(api.overlays.values().cloned().map(|overlay| Event::NodeOverlay(Box::new(overlay))));
         events.extend(self.disks.lists());
         events.extend(self.budgets.lists());
         events.extend(api.claims.values().cloned().map(|c| Event::Claim(Box::new(c))));

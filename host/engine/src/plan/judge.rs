@@ -46,7 +46,9 @@ fn bound_rank(
     tally: &Tally,
     remaining: &Remaining,
 ) -> Result<Micros, ScorerFailure> {
-    let mut scheduler = Scheduler::of_version(TIES, world.settings.kubernetes_minor);
+    let settings = &world.settings;
+    let mut scheduler = Scheduler::of_version(TIES, settings.kubernetes_minor).with_default_spread(&settings.default_spread);
+    let by_default = settings.default_spread.iter().any(|constraint| constraint.required);
     let waiting = waiting(world, bench, seats, priced);
     settle_existing(world, &waiting, &mut scheduler);
     let mut queue: Vec<(&Pod, whittle_model::Timestamp)> = waiting.iter().map(|(_, pod)| (pod, pod.created)).collect();
@@ -56,7 +58,7 @@ fn bound_rank(
     let mut left: Vec<(usize, &Pod)> = queue.into_iter().map(|(pod, _)| (class_of[&pod.key], pod)).collect();
     for (number, claim) in priced.claims.iter().enumerate() {
         scheduler.apply_node(&node_of(bench, claim, number));
-        bind_all(&mut scheduler, &mut left, bench.classes.len());
+        bind_all(&mut scheduler, &mut left, bench.classes.len(), by_default);
     }
     let mut counts = vec![0; bench.classes.len()];
     for (class, _) in left {
@@ -69,7 +71,8 @@ fn bound_rank(
 }
 
 /// Binds what can be bound. A pod that found no place is tried again only when one was bound that it may have waited for.
-fn bind_all(scheduler: &mut Scheduler, left: &mut Vec<(usize, &Pod)>, classes: usize) {
+fn bind_all(scheduler: &mut Scheduler, left: &mut Vec<(usize, &Pod)>, classes: usize, by_default: bool) {
+    let awaits_others = |pod: &Pod| by_default || awaits_others(pod);
     let mut refused = vec![None; classes];
     let mut bound = 0_usize;
     loop {

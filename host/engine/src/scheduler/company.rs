@@ -6,6 +6,38 @@ use super::crowds::{Crowds, Wish};
 use super::identity::Interner;
 use super::nodes::Nodes;
 
+/// The pods that count for a spread constraint.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Among {
+    /// Those of an audience.
+    Audience(u32),
+    /// Those of the pod's own controller: the selector of a default constraint.
+    Kin,
+}
+
+/// The constraints of pods that have none.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Defaults {
+    /// `DoNotSchedule`.
+    pub hard: Vec<Constraint>,
+    /// `ScheduleAnyway`.
+    pub soft: Vec<Constraint>,
+    /// Whether they are kube-scheduler's own, which score nodes too that lack a label.
+    pub built_in: bool,
+}
+
+impl Defaults {
+    /// The constraints of a configuration.
+    pub fn of(constraints: &[TopologySpread], nodes: &mut Nodes) -> Self {
+        let mut defaults = Self::default();
+        for spread in constraints {
+            let constraint = constraint(spread, Among::Kin, nodes);
+            if spread.required { defaults.hard.push(constraint) } else { defaults.soft.push(constraint) }
+        }
+        defaults
+    }
+}
+
 /// A topology spread constraint.
 #[derive(Debug, Clone)]
 pub(super) struct Constraint {
@@ -13,7 +45,7 @@ pub(super) struct Constraint {
     pub max_skew: u32,
     pub min_domains: u32,
     /// The pods that count.
-    pub audience: u32,
+    pub among: Among,
     pub honor_affinity: bool,
     pub honor_taints: bool,
     /// Whether the key is the host name, which scores count apart.
@@ -88,18 +120,23 @@ impl Companies {
     }
 }
 
+fn constraint(spread: &TopologySpread, among: Among, nodes: &mut Nodes) -> Constraint {
+    Constraint {
+        key: nodes.topology(&spread.topology_key),
+        max_skew: spread.max_skew,
+        min_domains: spread.min_domains.unwrap_or(1),
+        among,
+        honor_affinity: spread.honor_affinity,
+        honor_taints: spread.honor_taints,
+        by_host: spread.topology_key == keys::HOSTNAME,
+    }
+}
+
 fn company(words: &Words, namespace: &str, crowds: &mut Crowds, nodes: &mut Nodes) -> Company {
     let mut company = Company::default();
     for spread in &words.spread {
-        let constraint = Constraint {
-            key: nodes.topology(&spread.topology_key),
-            max_skew: spread.max_skew,
-            min_domains: spread.min_domains.unwrap_or(1),
-            audience: crowds.spread_with(namespace, &spread.selector),
-            honor_affinity: spread.honor_affinity,
-            honor_taints: spread.honor_taints,
-            by_host: spread.topology_key == keys::HOSTNAME,
-        };
+        let among = Among::Audience(crowds.spread_with(namespace, &spread.selector));
+        let constraint = constraint(spread, among, nodes);
         if spread.required { company.hard.push(constraint) } else { company.soft.push(constraint) }
     }
     if !words.near.is_empty() {

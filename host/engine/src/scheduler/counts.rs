@@ -5,6 +5,11 @@
 pub(super) struct Counts(Vec<(u32, u32)>);
 
 impl Counts {
+    /// No pods at all.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
     /// Adds `number` at `slot`.
     pub fn add(&mut self, slot: u32, number: u32) {
         match self.0.binary_search_by_key(&slot, |(at, _)| *at) {

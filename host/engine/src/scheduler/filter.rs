@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use whittle_model::{Affinity, Effect, Labels, Pod, Taint, Toleration, taint};
 
 use super::identity::{Amounts, Identities, Identity};
-use super::neighbours::{Books, Clash, Neighbours};
+use super::neighbours::{Books, Clash, Neighbours, books};
 use super::nodes::{Entry, Info};
 use super::shapes::{Shape, Shapes};
 use super::volumes::{self, Faults, Mounts, Volumes};
@@ -172,7 +172,7 @@ impl Scheduler {
         let held: SmallVec<[&Identity; 8]> = self.nominations.before(slot, &search.pod.key, search.identity.priority).collect();
         let room = held.is_empty() || self.room_beside(search, slot);
         let mut desk = Desk {
-            books: Books { nodes: &self.nodes, crowds: &self.crowds, companies: &self.companies },
+            books: books!(self),
             identities: &self.identities,
             shapes: &mut self.shapes,
             volumes: &self.volumes,

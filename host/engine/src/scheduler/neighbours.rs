@@ -3,7 +3,8 @@
 //! Sources: <https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/> and
 //! <https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity>.
 
-use super::company::{Companies, Company, Constraint};
+use super::company::{Among, Companies, Company, Constraint, Defaults};
+use super::counts::Counts;
 use super::crowds::{Crowds, Wish};
 use super::identity::Identity;
 use super::nodes::Nodes;
@@ -70,7 +71,55 @@ pub(super) struct Books<'b> {
     pub nodes: &'b Nodes,
     pub crowds: &'b Crowds,
     pub companies: &'b Companies,
+    /// The pods of each controller.
+    pub groups: &'b [Counts],
+    pub defaults: &'b Defaults,
 }
+
+/// Stands for a controller without pods.
+static NOBODY: Counts = Counts::none();
+
+impl<'b> Books<'b> {
+    /// The constraints of a pod, `DoNotSchedule` and `ScheduleAnyway`, and whether nodes must have all their labels.
+    pub fn spread(&self, pod: &Identity) -> (&'b [Constraint], &'b [Constraint], bool) {
+        let company = self.companies.get(pod.company);
+        if company.hard.is_empty() && company.soft.is_empty() && pod.group.is_some() {
+            (&self.defaults.hard, &self.defaults.soft, !self.defaults.built_in)
+        } else {
+            (&company.hard, &company.soft, true)
+        }
+    }
+
+    /// Where the pods are that count for a constraint of `pod`.
+    pub fn there(&self, constraint: &Constraint, pod: &Identity) -> &'b Counts {
+        match constraint.among {
+            Among::Audience(audience) => self.crowds.there(audience),
+            Among::Kin => pod.group.and_then(|group| self.groups.get(group as usize)).unwrap_or(&NOBODY),
+        }
+    }
+
+    /// Whether `other` counts for a constraint of `pod`.
+    fn counts(&self, constraint: &Constraint, pod: &Identity, other: &Identity) -> bool {
+        match constraint.among {
+            Among::Audience(audience) => self.crowds.belongs(other, audience),
+            Among::Kin => other.group.is_some() && other.group == pod.group,
+        }
+    }
+}
+
+/// The books of a scheduler, while other parts of it change.
+macro_rules! books {
+    ($scheduler:expr) => {
+        Books {
+            nodes: &$scheduler.nodes,
+            crowds: &$scheduler.crowds,
+            companies: &$scheduler.companies,
+            groups: &$scheduler.groups,
+            defaults: &$scheduler.default_spread,
+        }
+    };
+}
+pub(super) use books;
 
 /// Whether a node is one of those among which a constraint counts.
 pub(super) fn eligible(constraint: &Constraint, shape: u32, slot: u32, nodes: &Nodes, shapes: &mut Shapes) -> bool {
@@ -92,8 +141,9 @@ impl Neighbours {
     pub fn prepare(&mut self, pod: &Identity, books: &Books<'_>, shapes: &mut Shapes) {
         let company = books.companies.get(pod.company);
         self.spread.clear();
-        for constraint in &company.hard {
-            self.spread.push(Skew::of(constraint, &company.hard, pod, books, shapes));
+        let (hard, _, _) = books.spread(pod);
+        for constraint in hard {
+            self.spread.push(Skew::of(constraint, hard, pod, books, shapes));
         }
         self.near = company.near.as_ref().map(|(audience, keys)| Near::of(*audience, keys, pod, books));
         self.own.clear();
@@ -113,12 +163,11 @@ impl Neighbours {
 
     /// PodTopologySpread: why a node will not do, where `held` are as if they were bound there.
     pub fn skewed(&self, pod: &Identity, slot: u32, held: &[&Identity], books: &Books<'_>, shapes: &mut Shapes) -> Option<Clash> {
-        let company = books.companies.get(pod.company);
+        let (hard, _, _) = books.spread(pod);
         for skew in &self.spread {
             let Some(domain) = books.nodes.topologies.domain(skew.constraint.key, slot) else { return Some(Clash::Unlabelled) };
-            let here = held.iter().filter(|other| books.crowds.belongs(other, skew.constraint.audience)).count() as u32;
-            let counts =
-                here > 0 && labelled(&company.hard, slot, books.nodes) && eligible(&skew.constraint, pod.shape, slot, books.nodes, shapes);
+            let here = held.iter().filter(|other| books.counts(&skew.constraint, pod, other)).count() as u32;
+            let counts = here > 0 && labelled(hard, slot, books.nodes) && eligible(&skew.constraint, pod.shape, slot, books.nodes, shapes);
             if skew.exceeded(domain, if counts { here } else { 0 }) {
                 return Some(Clash::Skew);
             }
@@ -168,16 +217,17 @@ impl Skew {
     fn of(constraint: &Constraint, all: &[Constraint], pod: &Identity, books: &Books<'_>, shapes: &mut Shapes) -> Self {
         let (nodes, key) = (books.nodes, constraint.key);
         let mut counts = vec![NONE; nodes.topologies.size(key)];
+        let there = books.there(constraint, pod);
         for slot in nodes.order() {
             if let Some(domain) = nodes.topologies.domain(key, *slot)
                 && labelled(all, *slot, nodes)
                 && eligible(constraint, pod.shape, *slot, nodes, shapes)
             {
-                let here = books.crowds.there(constraint.audience).at(*slot);
+                let here = there.at(*slot);
                 counts[domain] = if counts[domain] == NONE { here } else { counts[domain] + here };
             }
         }
-        let itself = books.crowds.belongs(pod, constraint.audience);
+        let itself = books.counts(constraint, pod, pod);
         let mut skew = Self { constraint: constraint.clone(), itself, counts, domains: 0, least: NONE, with_least: 0, next: NONE };
         for count in skew.counts.iter().filter(|count| **count != NONE) {
             skew.domains += 1;

@@ -5,10 +5,8 @@
 use whittle_model::{Effect, Taint, Toleration};
 
 use super::Scheduler;
-use super::company::Constraint;
-use super::counts::Counts;
 use super::identity::Identity;
-use super::neighbours::Books;
+use super::neighbours::{Books, books};
 
 pub(super) const MOST: i64 = 100;
 const TAINT_WEIGHT: i64 = 3;
@@ -70,8 +68,8 @@ impl Scheduler {
     /// found.
     pub(super) fn top_scored(&mut self, identity: &Identity) -> Vec<u32> {
         let feasible = std::mem::take(&mut self.feasible);
-        self.measure_spread(identity, &feasible);
-        let books = Books { nodes: &self.nodes, crowds: &self.crowds, companies: &self.companies };
+        let books = books!(self);
+        self.spread_scores.measure(identity, &feasible, &books, &mut self.shapes);
         self.affinity_scores.measure(identity, &books, &feasible);
         let slots = self.nodes.len();
         let mut cells = Vec::with_capacity(feasible.len());
@@ -98,20 +96,6 @@ impl Scheduler {
         }
         self.feasible = feasible;
         tied
-    }
-
-    /// PodTopologySpread by the pod's own constraints, or by the default ones if it has none at all.
-    fn measure_spread(&mut self, identity: &Identity, feasible: &[u32]) {
-        let company = self.companies.get(identity.company);
-        let (constraints, own) = match (company.soft.as_slice(), company.hard.is_empty(), identity.group) {
-            ([], true, Some(_)) => (self.default_spread.as_slice(), false),
-            (soft, _, _) => (soft, true),
-        };
-        let none = Counts::default();
-        let grouped = identity.group.and_then(|group| self.groups.get(group as usize)).unwrap_or(&none);
-        let crowds = &self.crowds;
-        let counts = |constraint: &Constraint| if own { crowds.there(constraint.audience) } else { grouped };
-        self.spread_scores.measure(constraints, own, counts, identity.shape, feasible, &self.nodes, &mut self.shapes);
     }
 }
 

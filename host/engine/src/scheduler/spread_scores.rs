@@ -3,9 +3,10 @@
 
 use whittle_model::keys;
 
-use super::company::Constraint;
+use super::company::{Among, Constraint, Defaults};
 use super::counts::Counts;
-use super::neighbours::{eligible, labelled};
+use super::identity::Identity;
+use super::neighbours::{Books, eligible, labelled};
 use super::nodes::Nodes;
 use super::score::MOST;
 use super::shapes::Shapes;
@@ -17,17 +18,17 @@ const DEFAULTS: [(&str, u32); 2] = [(keys::HOSTNAME, 3), (keys::ZONE, 5)];
 const IGNORED: i64 = -1;
 
 /// The built-in default constraints.
-pub(super) fn defaults(nodes: &mut Nodes) -> Vec<Constraint> {
+pub(super) fn defaults(nodes: &mut Nodes) -> Defaults {
     let constraint = |(key, max_skew): (&str, u32)| Constraint {
         key: nodes.topology(key),
         max_skew,
         min_domains: 1,
-        audience: 0,
+        among: Among::Kin,
         honor_affinity: true,
         honor_taints: false,
         by_host: key == keys::HOSTNAME,
     };
-    DEFAULTS.into_iter().map(constraint).collect()
+    Defaults { hard: Vec::new(), soft: DEFAULTS.into_iter().map(constraint).collect(), built_in: true }
 }
 
 /// Natural logarithm of a number of at least one, by `+ - * /` only, so that it is the same on every
@@ -84,18 +85,9 @@ impl SpreadScores {
         self.scores.get(at).copied().unwrap_or(0)
     }
 
-    /// Scores the feasible nodes. A pod's `own` constraints leave nodes out that lack one of the labels.
-    #[expect(clippy::too_many_arguments, reason = "the books it reads, and what for")]
-    pub fn measure<'c>(
-        &mut self,
-        constraints: &'c [Constraint],
-        own: bool,
-        counts: impl Fn(&'c Constraint) -> &'c Counts,
-        shape: u32,
-        feasible: &[u32],
-        nodes: &Nodes,
-        shapes: &mut Shapes,
-    ) {
+    /// Scores the feasible nodes. All but the built-in constraints leave nodes out that lack one of the labels.
+    pub fn measure(&mut self, pod: &Identity, feasible: &[u32], books: &Books<'_>, shapes: &mut Shapes) {
+        let ((_, constraints, own), nodes) = (books.spread(pod), books.nodes);
         self.scores.clear();
         if constraints.is_empty() {
             return;
@@ -105,12 +97,12 @@ impl SpreadScores {
         self.sums.clear();
         self.sums.resize(feasible.len(), 0.0);
         for constraint in constraints {
-            let counts = counts(constraint);
+            let counts = books.there(constraint, pod);
             if constraint.by_host {
                 self.add_by_host(constraint, counts, feasible, nodes);
             } else {
                 let counted = |slot: u32, shapes: &mut Shapes| {
-                    (!own || labelled(constraints, slot, nodes)) && eligible(constraint, shape, slot, nodes, shapes)
+                    (!own || labelled(constraints, slot, nodes)) && eligible(constraint, pod.shape, slot, nodes, shapes)
                 };
                 self.add_by_domain(constraint, counts, feasible, nodes, |slot| counted(slot, shapes));
             }

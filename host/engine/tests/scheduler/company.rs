@@ -303,3 +303,23 @@ fn a_volume_counts_once_however_many_pods_use_it() {
     scheduler.apply_storage(&Event::VolumeAttachmentGone("va".into()));
     assert_eq!(answer(&mut scheduler, &using("d", &["three"])), "n");
 }
+
+#[test]
+fn a_configuration_may_bring_default_constraints_of_its_own() {
+    let nodes = [("a", "za"), ("b", "zb"), ("c", "zc")].map(|(name, zone)| node(name, zone));
+    let default = TopologySpread { selector: LabelSelector::nothing(), honor_affinity: false, ..spread(keys::ZONE, 1) };
+    let on_a = |p: &mut Pod| p.affinity.node_selector = host("a");
+    let refused = refused(&format!("1 {SKEWED}, 2 node(s) didn't match Pod's node affinity/selector"));
+    for (defaults, change, expected) in [
+        (vec![default.clone()], on_a as fn(&mut Pod), refused.as_str()),
+        (Vec::new(), on_a, "a"),
+        // Pods without a controller, and those with a constraint of their own, have nothing to do with it.
+        (vec![default.clone()], |p: &mut Pod| (p.owner, p.affinity.node_selector) = (None, host("a")), "a"),
+        (vec![default], |p: &mut Pod| (p.spread, p.affinity.node_selector) = (vec![spread(keys::ZONE, 9)], host("a")), "a"),
+    ] {
+        let mut scheduler = Scheduler::new(0).with_default_spread(&defaults);
+        nodes.iter().for_each(|node| scheduler.apply_node(node));
+        populate(&mut scheduler, &[("a", 1)]);
+        assert_eq!(answer(&mut scheduler, &web(9, change)), expected, "{defaults:?}");
+    }
+}

@@ -23,6 +23,8 @@ pub struct World {
     /// By node: volumes of the driver `disk`.
     pub limits: BTreeMap<String, u32>,
     pub attachments: BTreeMap<String, VolumeAttachment>,
+    /// Constraints of pods that have none, where they are not the built-in ones.
+    pub default_spread: Vec<TopologySpread>,
 }
 
 /// A pod with the node it is on.
@@ -36,6 +38,11 @@ fn admitted(pod: &Pod, node: &Node) -> bool {
 fn tolerated(pod: &Pod, node: &Node) -> bool {
     let mut repelling = node.taints.iter().filter(|taint| taint.effect != Effect::PreferNoSchedule);
     node.ready && repelling.all(|taint| taint.tolerated_by(&pod.tolerations))
+}
+
+/// Whether a controller owns the pod whose selector default constraints take.
+fn has_kin(pod: &Pod) -> bool {
+    pod.owner.as_ref().is_some_and(|owner| owner.kind == "ReplicaSet")
 }
 
 fn soft_taints(pod: &Pod, node: &Node) -> i64 {
@@ -192,7 +199,9 @@ impl World {
     }
 
     fn spread_objects(&self, pod: &Pod, node: &Node, held: &[&Pod]) -> Option<&'static str> {
-        let hard = || pod.spread.iter().filter(|constraint| constraint.required);
+        let own = !pod.spread.is_empty();
+        let spread = if own || !has_kin(pod) { &pod.spread } else { &self.default_spread };
+        let hard = || spread.iter().filter(|constraint| constraint.required);
         for constraint in hard() {
             let key = &constraint.topology_key;
             let Some(domain) = node.labels.get(key) else {
@@ -201,9 +210,12 @@ impl World {
             let counts = |other: &Node| labelled(other, hard()) && included(constraint, pod, other);
             let mut domains: BTreeMap<&String, i64> =
                 self.nodes.values().filter(|other| counts(other)).map(|other| (&other.labels[key], 0)).collect();
-            let matches = |other: &Pod| other.key.namespace == pod.key.namespace && constraint.selector.matches(&other.labels);
+            let matches = |other: &Pod| {
+                let alike = if own { constraint.selector.matches(&other.labels) } else { other.owner == pod.owner };
+                alike && other.key.namespace == pod.key.namespace
+            };
             // An empty selector selects no pod that is bound, yet the pods that are nominated.
-            let selects_bound = !constraint.selector.requirements.is_empty();
+            let selects_bound = !own || !constraint.selector.requirements.is_empty();
             for (at, other) in self.everywhere(node, &[]) {
                 if selects_bound && counts(at) && matches(other) && !other.deleting {
                     *domains.entry(&at.labels[key]).or_default() += 1;
@@ -216,7 +228,7 @@ impl World {
             }
             let few = domains.len() < constraint.min_domains.unwrap_or(1) as usize;
             let least = if few { 0 } else { domains.values().min().copied().unwrap_or(0) };
-            let itself = i64::from(constraint.selector.matches(&pod.labels));
+            let itself = i64::from(matches(pod));
             if domains.get(domain).copied().unwrap_or(0) + itself - least > i64::from(constraint.max_skew) {
                 return Some("didn't match pod topology spread constraints");
             }
@@ -286,12 +298,16 @@ impl World {
         50 + (50 + even([used[0] + asked[0], used[1] + asked[1]]) - even(used)) / 2
     }
 
-    /// The constraints by which a pod is scored, and whether they are its own.
-    fn soft_constraints(pod: &Pod) -> (Vec<TopologySpread>, bool) {
+    /// The constraints by which a pod is scored, and whether nodes must have all their labels.
+    fn soft_constraints(&self, pod: &Pod) -> (Vec<TopologySpread>, bool) {
+        let soft = |all: &[TopologySpread]| all.iter().filter(|constraint| !constraint.required).cloned().collect();
         if !pod.spread.is_empty() {
-            return (pod.spread.iter().filter(|constraint| !constraint.required).cloned().collect(), true);
+            return (soft(&pod.spread), true);
         }
-        let spreads = pod.owner.as_ref().is_some_and(|owner| owner.kind == "ReplicaSet");
+        let spreads = has_kin(pod);
+        if !self.default_spread.is_empty() {
+            return (if spreads { soft(&self.default_spread) } else { Vec::new() }, true);
+        }
         let default = |(key, max_skew): (&str, u32)| TopologySpread {
             topology_key: key.to_owned(),
             max_skew,
@@ -306,9 +322,9 @@ impl World {
     }
 
     /// Pods on a node that count for a constraint.
-    fn kin(&self, pod: &Pod, node: &Node, constraint: &TopologySpread, own: bool) -> i64 {
+    fn kin(&self, pod: &Pod, node: &Node, constraint: &TopologySpread) -> i64 {
         let counts = |other: &&Pod| {
-            let alike = if own {
+            let alike = if !pod.spread.is_empty() {
                 !constraint.selector.requirements.is_empty() && constraint.selector.matches(&other.labels)
             } else {
                 other.owner == pod.owner
@@ -330,11 +346,8 @@ impl World {
             let neighbours = self.nodes.values().filter(|other| {
                 other.labels.get(key) == Some(domain) && included(constraint, pod, other) && (!own || labelled(other, soft.iter()))
             });
-            let count: i64 = if by_host {
-                self.kin(pod, node, constraint, own)
-            } else {
-                neighbours.map(|other| self.kin(pod, other, constraint, own)).sum()
-            };
+            let count: i64 =
+                if by_host { self.kin(pod, node, constraint) } else { neighbours.map(|other| self.kin(pod, other, constraint)).sum() };
             sum += count as f64 * ((size + 2) as f64).ln() + f64::from(constraint.max_skew - 1);
         }
         sum.round() as i64
@@ -342,7 +355,7 @@ impl World {
 
     /// PodTopologySpread of each feasible node.
     fn spread_scores(&self, pod: &Pod, feasible: &[&Node]) -> Vec<i64> {
-        let (soft, own) = Self::soft_constraints(pod);
+        let (soft, own) = self.soft_constraints(pod);
         if soft.is_empty() {
             return vec![0; feasible.len()];
         }

@@ -188,8 +188,9 @@ struct Both {
 }
 
 impl Both {
-    fn new(seed: u64, nodes: &[Node]) -> Self {
-        let mut both = Self { scheduler: cluster(seed, nodes), world: World::default() };
+    fn new(seed: u64, nodes: &[Node], default_spread: Vec<TopologySpread>) -> Self {
+        let scheduler = cluster(seed, nodes).with_default_spread(&default_spread);
+        let mut both = Self { scheduler, world: World { default_spread, ..World::default() } };
         both.world.nodes.extend(nodes.iter().map(|node| (node.name.clone(), node.clone())));
         for node in nodes.iter().filter(|node| node.allocatable.get("pods") % 2 == 0) {
             let most = u32::try_from(node.allocatable.get("pods") / 2).expect("a small number");
@@ -358,9 +359,10 @@ proptest! {
     fn placements_pass_every_filter_and_score_best(
         nodes in any_nodes(),
         steps in prop::collection::vec(any_step(), 1..80),
+        defaults in few(any_spread()),
         seed in any::<u64>(),
     ) {
-        let mut both = Both::new(seed, &nodes);
+        let mut both = Both::new(seed, &nodes, defaults);
         for (number, step) in steps.into_iter().enumerate() {
             both.happen(&nodes, number, step)?;
         }

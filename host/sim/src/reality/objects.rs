@@ -35,8 +35,14 @@ impl Reality {
                 ScenarioObject::VolumeClaim(claim) => self.put_storage(Event::VolumeClaim(claim)),
                 ScenarioObject::VolumeLimits(limits) => self.put_storage(Event::VolumeLimits(limits)),
                 ScenarioObject::VolumeAttachment(attachment) => self.put_storage(Event::VolumeAttachment(attachment)),
-                ScenarioObject::LimitRange(range) => self.tell(Event::LimitRange(range)),
-                ScenarioObject::NodeOverlay(overlay) => self.tell(Event::NodeOverlay(overlay)),
+                ScenarioObject::LimitRange(range) => {
+                    self.api.limit_ranges.insert(range.key.clone(), (*range).clone());
+                    self.tell(Event::LimitRange(range));
+                }
+                ScenarioObject::NodeOverlay(overlay) => {
+                    self.api.overlays.insert(overlay.name.clone(), (*overlay).clone());
+                    self.tell(Event::NodeOverlay(overlay));
+                }
                 ScenarioObject::Budget(budget) => self.put_budget(budget),
                 ScenarioObject::NodePool(pool) => self.put_pool(*pool),
                 ScenarioObject::Claim(claim) => self.find_claim(*claim, shift),

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use whittle_engine::Engine;
 use whittle_model::{
-    Action, Event, LabelSelector, Labels, Node, PodKey, PodVolume, Resources, Settings, StorageClass, Timestamp, VolumeClaimPhase, keys,
+    Action, Event, LabelSelector, Labels, LimitRange, Node, PodKey, PodVolume, Resources, Settings, StorageClass, Timestamp,
+    VolumeClaimPhase, keys,
 };
 use whittle_sim::{Budget, Recorder, ScenarioObject, Simulation, Story, Weather, Workload, WorkloadKind};
 
@@ -180,4 +181,27 @@ fn a_drain_takes_no_more_pods_than_its_budget_allows() {
     }
     // No pool is left to run the second one: one pod is gone and the others stay for good.
     assert_eq!((evicted, least), (1, 5));
+}
+
+#[test]
+fn a_controller_that_starts_anew_reads_everything() {
+    let range = LimitRange { key: PodKey::new("default", "defaults"), requests: Resources::of(&[("cpu", 100)]) };
+    let objects = vec![
+        class("later", false),
+        node("a", "us-east-1a"),
+        budget(None, Some("1")),
+        ScenarioObject::LimitRange(Box::new(range)),
+        set(1, None),
+        deployment("web", 2, 100, 64),
+    ];
+    let told = play(objects, 1, "until pods running\ncrash\nwait 1m");
+    let after: Vec<&Event> = told.rsplit(|event| matches!(event, Event::Settings(_))).next().unwrap_or_default().iter().collect();
+    let count = |wanted: fn(&Event) -> bool| after.iter().filter(|event| wanted(event)).count();
+    assert_eq!(count(|e| matches!(e, Event::LimitRange(_))), 1);
+    assert_eq!(count(|e| matches!(e, Event::StorageClass(_))), 1);
+    assert_eq!(count(|e| matches!(e, Event::Volume(_))), 1);
+    assert_eq!(count(|e| matches!(e, Event::VolumeClaim(_))), 1);
+    assert_eq!(count(|e| matches!(e, Event::VolumeAttachment(_))), 1);
+    let allowed = |event: &Event| if let Event::PodDisruptionBudget(budget) = event { Some(budget.allowed) } else { None };
+    assert_eq!(after.iter().find_map(|event| allowed(event)), Some(1));
 }
