@@ -10,6 +10,7 @@ mod agenda;
 mod assigned;
 pub mod audit;
 mod batch;
+mod buffers;
 mod daemon_pods;
 mod engine;
 mod intern;

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources, Timestamp, keys,
+    Action, CapacityType, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources,
+    Timestamp, keys,
 };
 
 use crate::ledger::{Ledger, Order};
@@ -216,6 +217,10 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
         status.allocatable.set(name, amount);
     }
     status.launch_error = None;
+    if let Some(reservation) = claim.labels.get(keys::RESERVATION_ID).cloned() {
+        world.launched_into(&reservation);
+    }
+    let claim = world.claims.get(&launched.claim)?;
     world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
     world.touched.insert(launched.claim.clone());
     Some(Action::UpdateClaim { claim: launched.claim.clone(), labels: claim.labels.clone(), status: Box::new(claim.status.clone()) })
@@ -236,6 +241,13 @@ fn labels_of(instance_type: &InstanceType, claim: &NodeClaim, launched: &Launche
     let bought = instance_type.offerings.iter().find(|o| o.zone == launched.zone && !o.zone_id.is_empty());
     if let Some(offering) = bought {
         labels.insert(keys::ZONE_ID.to_owned(), offering.zone_id.clone());
+    }
+    let named = claim.requirements.get(keys::RESERVATION_ID).and_then(whittle_model::Requirement::single);
+    let reserved = instance_type.offerings.iter().filter_map(|o| o.reservation.as_ref()).find(|r| Some(r.id.as_str()) == named);
+    if let Some(reservation) = reserved.filter(|_| launched.capacity_type == CapacityType::Reserved) {
+        for key in [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE] {
+            labels.extend(reservation.label(key).map(|value| (key.to_owned(), value.to_owned())));
+        }
     }
     labels
 }

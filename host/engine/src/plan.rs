@@ -19,6 +19,7 @@ pub(crate) mod ports;
 pub(crate) mod premises;
 pub(crate) mod pricer;
 pub(crate) mod refusals;
+pub(crate) mod reserved;
 pub(crate) mod states;
 pub(crate) mod tables;
 pub(crate) mod topology;
@@ -164,15 +165,12 @@ pub(crate) fn bare(
     let mut pricer = Pricer::new(world, scorer, now, 0, &BTreeMap::new())?;
     let premises = Premises::new(world, &[]);
     let tables = Tables::of_static(world, pool, &premises, &pricer.closed, now);
-    let mut states = States::default();
+    let (mut states, mut topology) = (States::default(), Topology::new(world, &[], true));
     let prices = pricer.price_all(&tables, &BTreeMap::new())?;
     states.open(&tables, prices);
-    let Some(base) = tables.pools.first().and_then(|_| states.base(0)) else { return Ok(Vec::new()) };
-    let claim = greedy::OpenClaim::new(0, base, tables.dimensions.names().len());
-    let draft = Draft { claims: vec![claim; count], ..Draft::default() };
-    let remaining = Remaining::new(world, &tables);
-    let mut topology = Topology::new(world, &[], true);
     let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[] };
+    let remaining = Remaining::new(world, &tables);
+    let draft = Draft { claims: reserved::bare(&mut bench, count, &remaining), ..Draft::default() };
     let priced = finish::finish(&mut bench, draft, "static", remaining)?;
     let nobody = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
     Ok(write::nodes(world, &tables, &[], &nobody, priced, now))
@@ -210,7 +208,8 @@ impl<'w> Scene<'w> {
 
     /// Whether every offering counts at its list price.
     fn at_list(&self) -> bool {
-        let listed = |table: &tables::PoolTable<'_>| table.offers.iter().all(|o| o.offering.price > Micros(0));
+        // What is reserved costs nothing more, whatever its price says.
+        let listed = |table: &tables::PoolTable<'_>| table.reserved || table.offers.iter().all(|o| o.offering.price > Micros(0));
         self.tables.pools.iter().all(listed) && self.states.prices.iter().all(|p| !p.changed)
     }
 }
@@ -292,7 +291,9 @@ fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mu
         meant.extend(class.members.iter().filter_map(|m| bin_of(m.key).map(|bin| (number, m.key, bin))));
     }
     // Whoever has to spread goes before those that only count.
-    meant.sort_by_key(|(class, _, _)| classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()));
+    meant.sort_by_key(|(class, pod, _)| {
+        (world.buffers.holds(pod), classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()))
+    });
     let mut staying: std::collections::BTreeSet<&PodKey> = std::collections::BTreeSet::new();
     let mut wishes = Vec::new();
     loop {
@@ -352,7 +353,7 @@ fn choose(
     world: &World,
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
-    draft: Draft,
+    mut draft: Draft,
     tally: &Tally,
     remaining: &Remaining,
 ) -> Result<(Priced, Option<Choice>), ScorerFailure> {
@@ -360,6 +361,7 @@ fn choose(
     if left.iter().all(|count| *count == 0) {
         return Ok((Priced::default(), None));
     }
+    reserved::tighten(bench, &mut draft, remaining);
     let greedy = finish::finish(bench, draft.clone(), "greedy", remaining.clone())?;
     let greedy_cost = greedy.cost;
     let mut placed_left = left.clone();
@@ -377,6 +379,7 @@ fn choose(
     if best.claims.is_empty() {
         return Ok((best, None));
     }
+    let bound = reserved::less(bench, bound, left.iter().sum(), remaining);
     let choice = choice(&best, greedy_cost + more, bound);
     Ok((best, Some(choice)))
 }
@@ -394,8 +397,10 @@ fn portfolio(
 ) -> Result<(Priced, Micros), ScorerFailure> {
     let (mut draft, greedy) = greedy;
     draft.unplaced.clear();
-    let (fixed, free): (Vec<_>, Vec<_>) =
-        draft.claims.into_iter().partition(|claim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable()));
+    let stays = |claim: &greedy::OpenClaim| {
+        bench.tables.pools[claim.pool].reserved || claim.content.iter().any(|(c, _)| bench.classes[*c].sociable())
+    };
+    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(stays);
     if !fixed.is_empty() {
         return beside(world, bench, seats, translated, (fixed, free, greedy), tally, remaining);
     }

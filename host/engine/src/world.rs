@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use whittle_model::{
-    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
-    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Affinity, CapacityBuffer, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay,
+    NodePool, OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
     Timestamp, Toleration, TopologySpread,
 };
 
 use crate::assigned::Assigned;
+use crate::buffers::Buffers;
 use crate::daemon_pods::DaemonPods;
 use crate::intern::Interner;
 use crate::learned::{Learned, Shortfall};
@@ -112,6 +113,7 @@ pub struct World {
     pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
     pub(crate) overlays: BTreeMap<String, NodeOverlay>,
+    pub(crate) buffers: Buffers,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     /// What overlays make of catalogues.
     pub(crate) overlaid: Overlaid,
@@ -152,6 +154,7 @@ pub(crate) struct WorldObjects {
     budgets: Vec<PodDisruptionBudget>,
     limit_ranges: Vec<LimitRange>,
     overlays: Vec<NodeOverlay>,
+    buffers: Vec<CapacityBuffer>,
     catalogs: Vec<Arc<Catalog>>,
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
@@ -265,6 +268,21 @@ impl World {
     #[must_use]
     pub const fn overlay_verdicts(&self) -> &BTreeMap<String, OverlayVerdict> {
         &self.overlaid.verdicts
+    }
+
+    /// Counts an instance that was launched into a capacity reservation, until catalogues say so themselves.
+    pub(crate) fn launched_into(&mut self, reservation: &str) {
+        let is = |o: &whittle_model::Offering| o.reservation.as_ref().is_some_and(|r| r.id == reservation);
+        let has = |catalog: &Arc<Catalog>| catalog.types.iter().any(|t| t.offerings.iter().any(is));
+        for catalog in self.catalogs.values_mut().filter(|catalog| has(catalog)) {
+            for offering in Arc::make_mut(catalog).types.iter_mut().flat_map(|t| &mut t.offerings).filter(|o| is(o)) {
+                if let Some(reservation) = &mut offering.reservation {
+                    reservation.left = reservation.left.saturating_sub(1);
+                    offering.available &= reservation.left > 0;
+                }
+            }
+        }
+        self.overlay();
     }
 
     /// Looks anew at what overlays make of catalogues.
@@ -517,6 +535,12 @@ impl World {
                 Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
                 None => self.provider_drift.remove(claim),
             };
+        } else if let Event::CapacityBuffer(buffer) = event {
+            self.buffers.put((**buffer).clone());
+            self.fill_buffers();
+        } else if let Event::CapacityBufferGone(key) = event {
+            self.buffers.drop(key);
+            self.fill_buffers();
         } else {
             self.storage.note(event);
         }
@@ -536,7 +560,7 @@ impl World {
         WorldObjects {
             settings: self.settings.clone(),
             synced: self.synced,
-            pods: self.pods.keys().filter_map(|key| self.pod(key)).collect(),
+            pods: self.pods.keys().filter(|key| !self.buffers.holds(key)).filter_map(|key| self.pod(key)).collect(),
             nodes: self.nodes.values().cloned().collect(),
             claims: self.claims.values().cloned().collect(),
             pools: self.pools.values().cloned().collect(),
@@ -546,6 +570,7 @@ impl World {
             budgets: self.budgets.values().cloned().collect(),
             limit_ranges: self.limit_ranges.values().cloned().collect(),
             overlays: self.overlays.values().cloned().collect(),
+            buffers: self.buffers.objects(),
             catalogs: self.catalogs.values().cloned().collect(),
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
@@ -574,6 +599,8 @@ impl World {
         world.storage = Storage::of_objects(objects.storage);
         world.budgets = objects.budgets.into_iter().map(|b| (b.key.clone(), b)).collect();
         world.limit_ranges = objects.limit_ranges.into_iter().map(|l| (l.key.clone(), l)).collect();
+        objects.buffers.into_iter().for_each(|buffer| world.buffers.put(buffer));
+        world.fill_buffers();
         world.overlays = objects.overlays.into_iter().map(|o| (o.name.clone(), o)).collect();
         world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
         world.namespaces = objects.namespaces;

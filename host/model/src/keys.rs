@@ -65,6 +65,13 @@ pub const UNREACHABLE_TAINT: &str = "node.kubernetes.io/unreachable";
 /// Prefix of taints that readiness gates of nodes hold.
 pub const READINESS_PREFIX: &str = "readiness.k8s.io/";
 
+/// Label: the capacity reservation that an instance stands in.
+pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+/// Label: `default` or `capacity-block`, of an instance in a capacity reservation.
+pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+/// Label: `true` or `false`, whether the owner of an instance's capacity reservation may take it back.
+pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
+
 /// The AWS labels that requirements may name without any NodePool defining them; each stands
 /// behind [`AWS_PREFIX`].
 pub const AWS_WELL_KNOWN: [&str; 28] = [

@@ -120,7 +120,12 @@ impl<'w> Sorting<'_, 'w, '_> {
             sorted.entry((record.shape, volumes, stance, split)).or_default().push(member);
         }
         let mut classes: Vec<Class<'w>> = sorted.into_iter().map(|(sort, members)| self.class(sort, members)).collect();
-        classes.sort_by(|a, b| b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1])).then_with(|| first(a).cmp(&first(b))));
+        // What only stands for pods to come gives way to all that are there.
+        let standing_in = |class: &Class<'w>| class.members.first().is_some_and(|m| self.world.buffers.holds(m.key));
+        classes.sort_by(|a, b| {
+            let size = || b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1]));
+            standing_in(a).cmp(&standing_in(b)).then_with(size).then_with(|| first(a).cmp(&first(b)))
+        });
         classes
     }
 

@@ -98,7 +98,8 @@ fn openings(bench: &mut Bench<'_, '_>) -> Openings {
 /// One kind for each row and set of profiles that its offerings admit: the best-ranked of them.
 fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (Vec<Kind>, Vec<Source>, Vec<BTreeSet<usize>>) {
     let (mut kinds, mut sources, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
-    for (pool, table) in bench.tables.pools.iter().enumerate() {
+    // What is reserved is counted, which kinds are not: the greedy's claims there stay.
+    for (pool, table) in bench.tables.pools.iter().enumerate().filter(|(_, table)| !table.reserved) {
         for row in &table.rows {
             if remaining.limited(pool) && remaining.crossed(pool, &row.instance_type.capacity).is_some() {
                 continue;

@@ -11,6 +11,7 @@ use super::flexible::Counts;
 use super::limits::Remaining;
 use super::ports::PortSet;
 use super::pricer::Pricer;
+use super::reserved;
 use super::states::{StateId, States};
 use super::tables::Tables;
 use super::topology::asks::Aim;
@@ -455,20 +456,37 @@ pub(crate) fn open(
 ) -> Option<(OpenClaim, StateId)> {
     let classes = bench.classes;
     (0..bench.tables.pools.len()).find_map(|pool| {
-        let table = &bench.tables.pools[pool];
-        let mut claim = OpenClaim::new(pool, bench.states.base(pool)?, bench.tables.dimensions.names().len());
-        if ground.remaining.limited(pool) {
-            let within = |row: u32| ground.remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
-            claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
-        }
-        let state = claim.accepts(bench, Asking { class: &classes[number], level, wishes, tally: ground.tally })?;
-        Some((claim, state))
+        let starts = reserved::starts(bench, pool, classes[number].asker, ground.remaining);
+        let asking = Asking { class: &classes[number], level, wishes, tally: ground.tally };
+        starts.into_iter().find_map(|start| open_from(bench, pool, start, asking, ground.remaining))
     })
+}
+
+fn open_from(
+    bench: &mut Bench<'_, '_>,
+    pool: usize,
+    start: StateId,
+    asking: Asking<'_, '_>,
+    remaining: &Remaining,
+) -> Option<(OpenClaim, StateId)> {
+    let table = &bench.tables.pools[pool];
+    let mut claim = OpenClaim::new(pool, start, bench.tables.dimensions.names().len());
+    if remaining.limited(pool) {
+        let within = |row: u32| remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
+        claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
+    }
+    let state = claim.accepts(bench, asking)?;
+    Some((claim, state))
 }
 
 /// Takes a new claim from what is left of the limits. Pessimistic, as documented: whichever of its
 /// types is bought, the limit holds.
 pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) {
+    if bench.tables.pools[claim.pool].reserved {
+        reserved::named(&bench.states.get(claim.state).requirements).into_iter().for_each(|reservation| {
+            remaining.reserve(reservation);
+        });
+    }
     if !remaining.limited(claim.pool) {
         return;
     }

@@ -10,6 +10,7 @@ use super::classes::Class;
 use super::finish::Priced;
 use super::greedy::Bench;
 use super::limits::Remaining;
+use super::reserved;
 use super::tables::alternatives_of;
 use super::topology::tally::Tally;
 use super::volumes;
@@ -103,7 +104,10 @@ fn explain_class(
     let mut reasons: Vec<Refusal> = Vec::new();
     let mut misses: Vec<Near> = Vec::new();
     for pool in 0..bench.tables.pools.len() {
-        let (why, miss) = of_pool::refusal(bench, pool, class, tally, left);
+        let (mut why, miss) = of_pool::refusal(bench, pool, class, tally, left);
+        if bench.tables.pools[pool].reserved && reserved::starts(bench, pool, class.asker, left).is_empty() {
+            why = Reason::ReservationsInUse;
+        }
         let why = with_vetoes(bench, pool, class, why);
         let place = format!("nodepool {}", bench.tables.pools[pool].pool.name);
         match reasons.iter_mut().find(|known| known.place == place) {

@@ -6,13 +6,14 @@ use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
+use whittle_model::{CapacityType, Catalog, InstanceType, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
 
 use super::amounts::{Amounts, Dimensions, add};
 use super::daemons::Daemon;
 use super::flexible::Flexibility;
 use super::ports::{PortSet, Ports};
 use super::premises::Premises;
+use super::reserved;
 use super::states::{offering_allows, type_allows};
 use crate::overlays::Face;
 use crate::world::World;
@@ -24,6 +25,8 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) catalog: &'w Catalog,
     /// The first table of this pool: overlays may make several of one, which share its limits.
     pub(crate) home: usize,
+    /// Whether it is of capacity reservations alone; these stand in no other table.
+    pub(crate) reserved: bool,
     /// Pools of equal weight share a tier; tier 0 goes first.
     pub(crate) tier: usize,
     /// What a node of this pool is known to be before its type is chosen.
@@ -133,9 +136,16 @@ impl<'w> Tables<'w> {
         let template = template_requirements(pool);
         let faces = world.overlaid.faces.get(&pool.name).map_or(&[][..], Vec::as_slice);
         let all = if faces.is_empty() { vec![None] } else { faces.iter().map(Some).collect() };
-        for face in all {
+        for (face, reserved) in all.into_iter().flat_map(|face| [(face, true), (face, false)]) {
+            if reserved && !world.settings.features.reserved_capacity {
+                continue;
+            }
             let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), (home, tier));
             face.iter().for_each(|face| table.template.add_all(&face.narrowed));
+            if reserved {
+                table.template = reserved::template(&table.template);
+                table.reserved = true;
+            }
             fill(world, &mut table, face, (&self.dimensions, premises), now);
             if !table.rows.is_empty() {
                 self.pools.push(table);
@@ -153,7 +163,7 @@ impl<'w> Tables<'w> {
 impl<'w> PoolTable<'w> {
     fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (home, tier): (usize, usize)) -> Self {
         let (rows, offers, places) = (Vec::new(), Vec::new(), Vec::new());
-        Self { pool, catalog, home, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
+        Self { pool, catalog, home, reserved: false, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
     }
 }
 
@@ -227,7 +237,8 @@ fn fill<'w>(
         }
         let (row, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
         for (number, offering) in instance_type.offerings.iter().enumerate() {
-            if for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
+            let kind = (offering.capacity_type == CapacityType::Reserved) == table.reserved;
+            if kind && for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
                 table.offers.push(Offer { row, offering, overlaid: face.is_some_and(|face| face.priced(at, number)) });
             }
         }
@@ -256,7 +267,9 @@ fn places(table: &PoolTable<'_>) -> Vec<u32> {
         // Offerings of one type stand side by side: most often no name need be compared.
         let types = || if a.row == b.row { std::cmp::Ordering::Equal } else { name(a).cmp(name(b)) };
         let ways = a.offering.capacity_type.cmp(&b.offering.capacity_type);
-        ways.then_with(types).then_with(|| a.offering.zone.cmp(&b.offering.zone))
+        // Of reservations those that nobody may take back go first, and blocks after others.
+        let part = |offer: &Offer<'_>| offer.offering.reservation.as_ref().map(|r| (r.interruptible, r.block));
+        ways.then_with(|| part(a).cmp(&part(b))).then_with(types).then_with(|| a.offering.zone.cmp(&b.offering.zone))
     });
     let mut places = vec![0; order.len()];
     for (place, offer) in order.into_iter().enumerate() {

@@ -62,6 +62,8 @@ pub enum Reason {
         /// That node's type.
         instance_type: String,
     },
+    /// Its capacity reservations are used up.
+    ReservationsInUse,
     /// Nodes of this plan may reach the limit, and their type is not settled yet.
     LimitPending,
     /// Too few values of a label are left among instance types.
@@ -252,6 +254,7 @@ impl std::fmt::Display for Reason {
                 let (left, takes) = (format_amount(resource, (*left).max(0)), format_amount(resource, *takes));
                 write!(f, "its limit is reached ({resource}: {left} left, {takes} needed for {instance_type})")
             }
+            Self::ReservationsInUse => f.write_str("its capacity reservations are in use"),
             Self::LimitPending => {
                 let later = "it is tried again once they are bought";
                 write!(f, "its limit may be reached by nodes of this plan whose type is not settled yet; {later}")

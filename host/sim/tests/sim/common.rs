@@ -89,6 +89,7 @@ pub fn workload(kind: WorkloadKind, name: &str, replicas: u32, milli: i64, mib: 
         selector: LabelSelector::of_labels(&template.labels),
         template,
         ordered: kind == WorkloadKind::StatefulSet,
+        claims: Vec::new(),
     }
 }
 
