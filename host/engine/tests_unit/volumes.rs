@@ -1,3 +1,5 @@
+//! Where volumes let a pod run: tables of terms, alternatives of several volumes, and what is cut.
+
 use super::*;
 use whittle_model::Operator;
 

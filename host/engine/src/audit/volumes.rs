@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{Affinity, PodKey, PodVolume, Requirements, VolumeClaim, VolumeClaimPhase, keys};
+use whittle_model::{Affinity, Node, PodKey, PodVolume, Requirements, VolumeClaim, VolumeClaimPhase, keys};
 
 use super::Findings;
 use super::claims::implied;
@@ -16,7 +16,7 @@ use crate::world::World;
 struct Wish<'w> {
     /// At least one must hold; empty is anywhere.
     terms: &'w [Requirements],
-    /// Of one node, whose host name is no matter for nodes to come.
+    /// Of one node, whose host name is no matter once the pod or the node leaves.
     local: bool,
     /// The driver that attaches it, and which of its volumes it is.
     disk: Option<(&'w str, String)>,
@@ -34,7 +34,9 @@ pub(super) fn check(ground: &Ground<'_>, plan: &Plan, found: &mut Findings) {
             for volume in volumes {
                 match wish(ground.world, key, volume) {
                     Err(why) => found.object("volumes", format!("{name} is for pod {key}, whose volume {} {why}", volume.claim)),
-                    Ok(wish) => {
+                    Ok(mut wish) => {
+                        let moved = ground.world.pods.get(key).is_some_and(|record| record.node.is_some());
+                        wish.local = wish.local && (moved || !host_stays(ground.world, wish.terms));
                         let met = known.entry((spot, wish.terms, wish.local)).or_insert_with(|| meets(&ground.spots[spot], &wish));
                         if !*met {
                             found.object(
@@ -95,14 +97,24 @@ fn driver(provisioner: &str) -> &str {
     if provisioner == "kubernetes.io/aws-ebs" { "ebs.csi.aws.com" } else { provisioner }
 }
 
+/// Whether a node that terms name is there, and nobody takes it away: until then its disks keep their pods.
+fn host_stays(world: &World, terms: &[Requirements]) -> bool {
+    let leaves = |node: &Node| node.deleting || world.claim_of(node).is_some_and(|claim| claim.deleting);
+    let hosts = |term: &Requirements, node: &Node| {
+        let host = node.labels.get(keys::HOSTNAME);
+        term.get(keys::HOSTNAME).is_some_and(|wanted| host.is_some_and(|host| wanted.allows(host)))
+    };
+    world.nodes.values().any(|node| !leaves(node) && terms.iter().any(|term| hosts(term, node)))
+}
+
 fn meets(spot: &Spot<'_>, wish: &Wish<'_>) -> bool {
     let mut terms = wish.terms.to_vec();
+    if wish.local {
+        terms.iter_mut().for_each(|term| drop(term.remove(keys::HOSTNAME)));
+    }
     match &spot.face {
         Face::Settled(_) => {}
         Face::Open(claim, _) => {
-            if wish.local {
-                terms.iter_mut().for_each(|term| drop(term.remove(keys::HOSTNAME)));
-            }
             if terms.iter().any(|term| implied(&claim.requirements, term)) {
                 return true;
             }
