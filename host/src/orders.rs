@@ -60,6 +60,8 @@ impl Order {
                 Action::RegisterNode { node, .. }
                 | Action::InitializeNode { node }
                 | Action::CordonNode { node }
+                | Action::TaintNode { node }
+                | Action::UncordonNode { node }
                 | Action::ReleaseNode { node } => node.clone(),
                 Action::Nominate { pod, .. } | Action::Evict { pod } => pod.to_string(),
                 Action::TerminateStray { provider_id } => provider_id.clone(),
@@ -79,6 +81,8 @@ pub fn name(action: &Action) -> &'static str {
         Action::Nominate { .. } => "nominate",
         Action::DeleteClaim { .. } => "delete_claim",
         Action::CordonNode { .. } => "cordon_node",
+        Action::TaintNode { .. } => "taint_node",
+        Action::UncordonNode { .. } => "uncordon_node",
         Action::Evict { .. } => "evict",
         Action::Terminate { .. } => "terminate",
         Action::TagInstance { .. } => "tag",
@@ -114,6 +118,8 @@ pub fn order(action: Action, world: &World) -> Option<Order> {
         | Action::Nominate { .. }
         | Action::DeleteClaim { .. }
         | Action::CordonNode { .. }
+        | Action::TaintNode { .. }
+        | Action::UncordonNode { .. }
         | Action::Evict { .. }
         | Action::ReleaseNode { .. }
         | Action::ReleaseClaim { .. } => Order::Cluster(action),

@@ -145,6 +145,34 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     Ok(Plan { nodes, placed, unplaced, choice, at_list, ..Plan::default() })
 }
 
+/// Nodes for a pool that keeps its number of them, without pods: `count`, or as many as its limits and what is for
+/// sale allow.
+///
+/// # Errors
+/// When a policy of the pool fails.
+pub(crate) fn bare(
+    world: &World,
+    pool: &str,
+    count: usize,
+    scorer: &mut dyn Scorer,
+    now: Timestamp,
+) -> Result<Vec<PlannedNode>, ScorerFailure> {
+    let mut pricer = Pricer::new(world, scorer, now, 0, &BTreeMap::new())?;
+    let tables = Tables::of_static(world, pool, Dimensions::of(daemon_requests(world)), &pricer.closed, now);
+    let mut states = States::default();
+    let prices = pricer.price_all(&tables, &BTreeMap::new())?;
+    states.open(&tables, prices);
+    let Some(base) = tables.pools.first().and_then(|_| states.base(0)) else { return Ok(Vec::new()) };
+    let claim = greedy::OpenClaim::new(0, base, tables.dimensions.names().len());
+    let draft = Draft { claims: vec![claim; count], ..Draft::default() };
+    let remaining = Remaining::new(world, &tables);
+    let mut topology = Topology::new(world, &[], true);
+    let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[] };
+    let priced = finish::finish(&mut bench, draft, "static", remaining)?;
+    let nobody = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
+    Ok(write::nodes(world, &tables, &[], &nobody, priced, now))
+}
+
 /// What a plan works with: what can be bought at what price, and for whom.
 struct Scene<'w> {
     tables: Tables<'w>,

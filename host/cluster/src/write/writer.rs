@@ -121,6 +121,8 @@ impl Writer {
             Action::Nominate { pod, node } => self.nominate(pod, node, stamps).await,
             Action::DeleteClaim { claim, .. } => self.delete_claim(claim, stamps).await,
             Action::CordonNode { node } => self.cordon_node(node).await,
+            Action::TaintNode { node } => self.taint_node(node).await,
+            Action::UncordonNode { node } => self.uncordon_node(node).await,
             Action::Evict { pod } => self.evict(pod, stamps).await,
             Action::ReleaseNode { node } => self.release_node(node).await,
             Action::ReleaseClaim { claim } => self.release_claim(claim).await,

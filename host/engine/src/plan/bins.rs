@@ -331,7 +331,7 @@ fn claim_bin<'w>(world: &'w World, claim: &'w NodeClaim, dimensions: &Dimensions
 
 fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Amounts {
     let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
-    let catalog = world.catalog(&claim.node_class);
+    let catalog = world.catalog_of(claim);
     let daemons = possible_daemons(world, claim, taints, dimensions);
     let mut least: Option<Amounts> = None;
     for instance_type in names.iter().filter_map(|name| catalog?.get(name)) {

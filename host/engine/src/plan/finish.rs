@@ -44,6 +44,8 @@ pub(crate) struct Finished {
     pub(crate) runner_up: Option<(OfferingKey, Micros)>,
     /// Whether it has fewer distinct values than its pool asks for.
     pub(crate) relaxed: bool,
+    /// Whether overlays made a price of it, and whether they added to what it has.
+    pub(crate) overlaid: (bool, bool),
     /// Number of the choice among the pool's offerings.
     offer: u32,
     /// Its part in the mix, when prices depend on that.
@@ -280,9 +282,17 @@ fn best_of_one_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -
 /// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must
 /// see every way to buy.
 fn cheapest_of_each_way(table: &PoolTable<'_>, state: &State, priced: impl Iterator<Item = Found>) -> Vec<u32> {
+    let enough = ASKED_AGAIN / table.ways.max(1);
     let mut ways: BTreeMap<CapacityType, Vec<u32>> = BTreeMap::new();
+    let mut full = 0;
     for (offer, _) in priced {
-        ways.entry(table.offers[offer as usize].offering.capacity_type).or_default().push(offer);
+        let of_way = ways.entry(table.offers[offer as usize].offering.capacity_type).or_default();
+        of_way.push(offer);
+        full += usize::from(of_way.len() == enough);
+        // Offerings come by rank: what follows would be left out, unless it is needed for the number of values.
+        if full == table.ways && table.flexibility.is_empty() {
+            break;
+        }
     }
     let each = ASKED_AGAIN / ways.len().max(1);
     let some = |offers: Vec<u32>| {
@@ -330,6 +340,10 @@ fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows:
         list: best.offering.price,
         runner_up: found.iter().find(other_type).map(named),
         relaxed: false,
+        overlaid: (
+            found.iter().any(|(offer, _)| table.offers[*offer as usize].overlaid),
+            rows.iter().any(|row| table.rows[*row as usize].overlaid),
+        ),
         offer,
         part: None,
     };

@@ -109,7 +109,13 @@ fn explain_class(
     for pool in 0..bench.tables.pools.len() {
         let (why, miss) = refusal_of(bench, pool, class, tally, left);
         let why = with_vetoes(bench, pool, class, why);
-        reasons.push(Refusal { place: format!("nodepool {}", bench.tables.pools[pool].pool.name), why });
+        let place = format!("nodepool {}", bench.tables.pools[pool].pool.name);
+        match reasons.iter_mut().find(|known| known.place == place) {
+            // Of the tables that overlays make of a pool that one speaks which the class agrees with.
+            Some(known) if agrees(bench, pool, class) => known.why = why,
+            Some(_) => {}
+            None => reasons.push(Refusal { place, why }),
+        }
         misses.extend(miss);
     }
     for (name, why) in &bench.tables.closed {
@@ -123,6 +129,12 @@ fn explain_class(
     }
     misses.sort_by_key(|m| m.distance);
     Unplaced { pods, reasons, nearest: misses.into_iter().next().map(|m| m.text) }
+}
+
+/// Whether the class and a table agree, room aside.
+fn agrees(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>) -> bool {
+    let base = bench.states.base(pool);
+    base.is_some_and(|base| class.profiles.iter().any(|p| bench.states.merge(bench.tables, base, *p).is_some()))
 }
 
 fn nodes_refuse(nodes: usize) -> String {

@@ -109,6 +109,7 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::PolicyLoaded { .. }
         | Event::Instances(_)
         | Event::Interrupted { .. }
+        | Event::ProviderDrift { .. }
         | Event::SetAside { .. }
         | Event::Synced => ("settings", String::new()),
     }
@@ -128,6 +129,8 @@ fn aim(action: &Action) -> (String, bool) {
         Action::RegisterNode { node, .. }
         | Action::InitializeNode { node }
         | Action::CordonNode { node }
+        | Action::TaintNode { node }
+        | Action::UncordonNode { node }
         | Action::ReleaseNode { node } => (node.clone(), true),
         Action::Nominate { pod, .. } | Action::Evict { pod } => (pod.to_string(), true),
     }

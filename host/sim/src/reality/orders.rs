@@ -23,11 +23,12 @@ impl Reality {
             }),
             Action::Nominate { pod, node } => self.nominate(pod, node),
             Action::DeleteClaim { claim, .. } => self.delete_claim(claim),
-            Action::CordonNode { node } => self.change_node(node, |node| {
+            Action::CordonNode { node } | Action::TaintNode { node } => self.change_node(node, |node| {
                 if !node.taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
                     node.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", Effect::NoSchedule));
                 }
             }),
+            Action::UncordonNode { node } => self.change_node(node, |node| node.taints.retain(|t| t.key != keys::DISRUPTED_TAINT)),
             Action::Evict { pod } => self.delete_pod(pod),
             Action::Terminate { claim } => self.terminate(claim),
             Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
