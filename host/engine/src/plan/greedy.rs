@@ -139,7 +139,9 @@ impl OpenClaim {
         if reach.is_empty() {
             return if wish.must { None } else { self.pinned(bench, class, state, others) };
         }
-        if reach.within(&wish.allowed) && (!wish.single || reach.single().is_some()) {
+        // Only what the requirements say outlasts the plan: an offering that is sold out may come back.
+        let said = bench.topology.said(bench.states, state, wish.key);
+        if said.is_some_and(|said| said.within(&wish.allowed) && (!wish.single || said.single().is_some())) {
             return self.pinned(bench, class, state, others);
         }
         if !wish.single {

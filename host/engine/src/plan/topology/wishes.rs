@@ -81,6 +81,19 @@ impl Topology<'_> {
         wish
     }
 
+    /// Whether the keyed rules of a level hold of a pod that is counted already and is in these domains.
+    pub(crate) fn holds(&self, level: &Level, reach: &[Set], tally: &Tally) -> bool {
+        level.keyed.iter().all(|rule| {
+            let (count, me) = (&tally.0[rule.counter as usize], u32::from(rule.me));
+            let Some(domain) = reach[rule.key].single() else { return rule.kind == Aim::Apart };
+            match rule.kind {
+                Aim::Spread { skew, min_domains } => count.sure(domain) <= self.least(rule, min_domains, tally) + skew,
+                Aim::Near => count.sure(domain) > me || count.total == me,
+                Aim::Apart => count.sure(domain) <= me,
+            }
+        })
+    }
+
     /// The least count of the domains that a spread rule compares.
     pub(crate) fn least(&self, rule: &Rule, min_domains: u32, tally: &Tally) -> u32 {
         let (count, eligible) = (&tally.0[rule.counter as usize], &self.eligible[rule.eligible as usize]);
