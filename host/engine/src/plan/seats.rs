@@ -9,7 +9,8 @@ use super::bins::{self, Bins};
 use super::classes::{self, Class};
 use super::greedy::{self, Bench, Draft, Ground};
 use super::limits::Remaining;
-use super::topology::tally::Tally;
+use super::topology::asks::Aim;
+use super::topology::tally::{CounterId, Tally};
 use super::topology::wishes::{Asking, Wish};
 use crate::world::World;
 
@@ -92,14 +93,43 @@ pub(crate) fn place<'w>(
             bins.count(*bin, &bench.classes[*class], *count, bench.topology, &mut seated);
         }
         let before = released.len();
-        let broken =
-            kept.iter().filter(|k| k.doubtful && !bench.topology.holds(bench.classes[k.class].required(), bins.reach(k.bin), &tally));
-        released.extend(broken.map(|k| k.key));
+        if kept.iter().any(|k| k.doubtful) {
+            let askers = askers(bench, bins, &kept, &draft);
+            let holds = |k: &Kept<'_>| {
+                let counts = (running, &askers, &tally);
+                bench.topology.holds(bench.classes[k.class].required(), bins.reach(k.bin), counts)
+            };
+            let broken: Vec<&PodKey> = kept.iter().filter(|k| k.doubtful && !holds(k)).map(|k| k.key).collect();
+            released.extend(broken);
+        }
         if released.len() == before {
             return (seats, draft, seated);
         }
         bins.undo();
     }
+}
+
+/// The pods of a plan by domain that spread by a counter in which they count: any others can be bound
+/// after them.
+fn askers(bench: &mut Bench<'_, '_>, bins: &Bins<'_>, kept: &[Kept<'_>], draft: &Draft) -> BTreeMap<(CounterId, u32), u32> {
+    let mut counts: BTreeMap<(CounterId, u32), u32> = BTreeMap::new();
+    let mut add = |class: &Class<'_>, count: usize, reach: &mut dyn FnMut(usize) -> Option<u32>| {
+        for rule in class.required().keyed.iter().filter(|rule| rule.me && matches!(rule.kind, Aim::Spread { .. })) {
+            if let Some(domain) = reach(rule.key) {
+                *counts.entry((rule.counter, domain)).or_default() += u32::try_from(count).unwrap_or(u32::MAX);
+            }
+        }
+    };
+    let seated = draft.seated.iter().copied().chain(kept.iter().map(|k| (k.class, k.bin, 1)));
+    for (class, bin, count) in seated {
+        add(&bench.classes[class], count, &mut |key| bins.reach(bin)[key].single());
+    }
+    for claim in &draft.claims {
+        for (class, count) in &claim.content {
+            add(&bench.classes[*class], *count, &mut |key| bench.topology.reach(bench.tables, bench.states, claim.state, key).single());
+        }
+    }
+    counts
 }
 
 /// Leaves pods where they were meant to go, as far as they still may. Each is asked again as long as that
