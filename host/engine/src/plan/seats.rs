@@ -149,7 +149,9 @@ fn keep<'w>(
         meant.extend(members.filter_map(|m| bin_of(m.key).map(|bin| (number, m.key, bin))));
     }
     // Whoever has to spread goes before those that only count.
-    meant.sort_by_key(|(class, _, _)| classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()));
+    meant.sort_by_key(|(class, pod, _)| {
+        (world.buffers.holds(pod), classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()))
+    });
     let mut kept: Vec<Kept<'w>> = Vec::new();
     let mut wishes: Vec<Wish> = Vec::new();
     for doubtful in [false, true] {
