@@ -31,6 +31,18 @@ pub(super) struct Choice {
     pub single: bool,
     /// Only claims with pods that are sought, which have not settled on a value yet.
     pub follow: bool,
+    /// Selectors of spread constraints, with what each value has and the most that it may have already.
+    caps: Vec<(String, whittle_model::LabelSelector, BTreeMap<String, u32>, u32)>,
+}
+
+impl Choice {
+    /// Whether a claim with these pods may settle on a value: they come along.
+    pub fn bears(&self, pods: &[&Pod], value: &str) -> bool {
+        self.caps.iter().all(|(namespace, selector, sure, most)| {
+            let along = pods.iter().filter(|p| p.key.namespace == *namespace && selector.matches(&p.labels)).count();
+            sure.get(value).copied().unwrap_or(0) + u32::try_from(along).unwrap_or(u32::MAX) <= *most
+        })
+    }
 }
 
 /// How many pods are under each value of a key.
@@ -139,7 +151,7 @@ impl Form<'_> {
         for (key, values) in known {
             let mut choice = Choice { key: key.clone(), ..Choice::default() };
             let mut load: Vec<(u32, String)> = values.iter().map(|value| (0, value.clone())).collect();
-            let mut asked = self.spread_over(pod, claims, key, compared, &mut load);
+            let mut asked = self.spread_over(pod, claims, key, compared, (&mut load, &mut choice));
             choice.must = asked;
             choice.single = asked;
             for terms in self.near.iter().filter(|terms| terms.iter().any(|t| t.topology_key == *key)) {
@@ -183,7 +195,7 @@ impl Form<'_> {
         claims: &[Claim<'_>],
         key: &str,
         compared: &dyn Fn(&str) -> BTreeSet<String>,
-        load: &mut Vec<(u32, String)>,
+        (load, choice): (&mut Vec<(u32, String)>, &mut Choice),
     ) -> bool {
         let mut asked = false;
         for spread in self.spread.iter().filter(|s| s.topology_key == key) {
@@ -194,6 +206,8 @@ impl Form<'_> {
             let me = u32::from(counts(pod, spread, pod));
             load.retain(|(_, value)| eligible.contains(value) && at(value) + me <= least + spread.max_skew);
             load.iter_mut().for_each(|(sum, value)| *sum += at(value));
+            let most = (least + spread.max_skew).saturating_sub(me);
+            choice.caps.push((pod.key.namespace.clone(), spread.selector.clone(), count.sure.clone(), most));
             asked = true;
         }
         asked
