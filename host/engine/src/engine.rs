@@ -106,9 +106,12 @@ impl Engine {
         self.world.read(event);
         self.disrupt.note(event);
         match event {
-            Event::Settings(settings) => self.world.settings = settings.clone(),
+            Event::Settings(settings) => {
+                self.world.settings = settings.clone();
+                self.world.fill_buffers();
+            }
             Event::Catalog(catalog) => {
-                self.world.catalogs.insert(catalog.node_class.clone(), std::sync::Arc::clone(catalog));
+                self.world.put_catalog(catalog);
                 self.supply(now);
             }
             Event::Price(offering, price) => self.price(offering, *price, now),
@@ -142,7 +145,9 @@ impl Engine {
             | Event::VolumeLimits(_)
             | Event::PodDisruptionBudget(_)
             | Event::NodeOverlay(_)
-            | Event::NodeOverlayGone(_) => {
+            | Event::NodeOverlayGone(_)
+            | Event::CapacityBuffer(_)
+            | Event::CapacityBufferGone(_) => {
                 self.world.note(event);
                 self.supply(now);
             }
@@ -246,7 +251,8 @@ impl Engine {
     fn doubt(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
             if self.world.claims.get(name).is_some_and(|c| c.status.initialized.is_some() && !c.deleting) {
-                self.batch.doubt(self.world.assigned.pods(name).cloned(), now);
+                let real = self.world.assigned.pods(name).filter(|pod| !self.world.buffers.holds(pod));
+                self.batch.doubt(real.cloned(), now);
             }
         }
     }
