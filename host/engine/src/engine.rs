@@ -90,6 +90,7 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        self.disrupt.note(event);
         self.take_in(event, now);
         if let Event::Settings(_)
         | Event::Catalog(_)
@@ -104,7 +105,6 @@ impl Engine {
 
     fn take_in(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
-        self.disrupt.note(event);
         match event {
             Event::Settings(settings) => {
                 self.world.settings = settings.clone();
