@@ -90,7 +90,7 @@ impl Disrupt {
         let earliest = self.last.map_or(Timestamp(i64::MIN), |last| last.plus(settings.every));
         let look = match self.proposals.iter().map(|p| p.found.plus(settings.validation)).min() {
             Some(due) => Some(due),
-            None if self.changed => Some(earliest),
+            None if self.changed && !world.claims.is_empty() => Some(earliest),
             None => None,
         };
         let rested = self.rested.filter(|_| self.proposals.is_empty()).map(|at| at.max(earliest));

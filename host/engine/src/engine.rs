@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
+use whittle_model::{Action, Duration, Event, Outcome, PodKey, Scorer, Timestamp};
 
 use crate::agenda::Agenda;
-use crate::audit::audit;
 use crate::batch::Batch;
 use crate::disrupt::Disrupt;
 use crate::ledger::{Ledger, Order};
 use crate::lifecycle;
 use crate::plan::{self, Plan, Yardstick};
+use crate::provision::{nominate, provision};
 use crate::removal;
-use crate::report::{PlannedClaim, Report, Step};
+use crate::report::Report;
 use crate::round::Round;
 use crate::statics;
 use crate::strays;
@@ -90,6 +90,7 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        self.disrupt.note(event);
         self.take_in(event, now);
         if let Event::Settings(_)
         | Event::Catalog(_)
@@ -104,7 +105,6 @@ impl Engine {
 
     fn take_in(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
-        self.disrupt.note(event);
         match event {
             Event::Settings(settings) => {
                 self.world.settings = settings.clone();
@@ -435,108 +435,6 @@ impl Engine {
         self.world.sold_out.retain(|_, until| *until > now);
         if self.world.sold_out.len() < before {
             self.room(now);
-        }
-    }
-}
-
-/// Plans for pods without a place and orders the claims. Says whether some fit nowhere, and which
-/// have room on nodes in use.
-fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKey>) {
-    let plan = plan::plan(round.world, scorer, round.now);
-    let judged = round.world.settings.compare_policies && !plan.policies.is_empty();
-    let without = judged.then(|| plan::plan(round.world, &mut ListPrice, round.now).nodes.iter().map(|n| n.cost).sum());
-    let objections = audit(round.world, &plan, round.now);
-    if !objections.is_empty() {
-        // A plan that the auditor objects to is a bug: nothing is bought on its word.
-        round.report.objections.extend(objections.iter().map(ToString::to_string));
-        return (true, Vec::new());
-    }
-    round.report.policies = plan.policies;
-    round.report.failures = plan.failures;
-    // What lies in a pod itself no new supply can mend.
-    let hungry = plan.unplaced.iter().any(|unplaced| unplaced.reasons.iter().any(|reason| reason.place != "pod"));
-    let mut expected = Vec::new();
-    round.world.hold_room(&plan.placed);
-    for (on, mut pods) in plan.placed {
-        pods.retain(|pod| !round.world.buffers.holds(pod));
-        let starting = |node| round.world.claim_of(node).is_some_and(|claim| claim.status.initialized.is_none());
-        if round.world.nodes.get(&on).is_some_and(|node| !starting(node)) {
-            expected.extend(pods.iter().cloned());
-        }
-        let pods: Vec<PodKey> = pods.into_iter().filter(|pod| plan::bins::meant_for(round.world, pod) != Some(&on)).collect();
-        if !pods.is_empty() {
-            assign(round.world, &on, &pods);
-            round.report.steps.push(Step::Placed { on, pods });
-        }
-    }
-    for node in plan.nodes {
-        let name = node.claim.name.clone();
-        for pod in &node.pods {
-            round.world.assigned.set(pod.clone(), &name);
-        }
-        let pods = node.pods.into_iter().filter(|pod| !round.world.buffers.holds(pod)).collect();
-        round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
-            claim: name.clone(),
-            node_pool: node.claim.node_pool.clone(),
-            pods,
-            choice: node.choice,
-            price: node.cost,
-            list: node.list,
-            rank: node.rank,
-            types: node.claim.requirements.get(whittle_model::keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
-            runner_up: node.runner_up,
-        })));
-        round.ledger.planned(name);
-        round.world.put_claim(node.claim);
-    }
-    for mut unplaced in plan.unplaced {
-        unplaced.pods.retain(|pod| !round.world.buffers.holds(pod));
-        if !unplaced.pods.is_empty() {
-            round.report.steps.push(Step::Unplaced(Box::new(unplaced)));
-        }
-    }
-    round.report.choice = plan.choice;
-    if let Some(choice) = &mut round.report.choice {
-        choice.without_policies = without;
-    }
-    (hungry, expected)
-}
-
-/// Pods that were given room on a node of ours that is still starting wait for that node.
-fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
-    let claim = match world.nodes.get(on) {
-        Some(node) => world.claim_of(node).filter(|c| c.status.initialized.is_none()).map(|c| c.name.clone()),
-        None => Some(on.to_owned()),
-    };
-    if let Some(claim) = claim {
-        for pod in pods {
-            world.assigned.set(pod.clone(), &claim);
-        }
-        world.touched.insert(claim);
-    }
-}
-
-/// Nominates planned pods to their nodes when these are about to open (see [`turns`](crate::turns)): when a node can take
-/// pods, its own must be known to kube-scheduler, or others take their room. Nominations that were lost are given again.
-fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
-    if !round.world.settings.nominates() {
-        return;
-    }
-    for name in names {
-        let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
-        let open = |node: &&whittle_model::Node| node.labels.contains_key(whittle_model::keys::REGISTERED) || round.ledger.turns.has(name);
-        let Some(node) = round.world.node_of(claim).filter(open).map(|node| node.name.clone()) else { continue };
-        let waits = |pod: &&PodKey| {
-            let record = round.world.pods.get(*pod).filter(|_| !round.world.buffers.holds(pod));
-            record.is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node))
-        };
-        let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
-        let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();
-        for pod in &pods {
-            round.act(Action::Nominate { pod: pod.clone(), node: node.clone() });
-        }
-        if !pods.is_empty() {
-            round.report.steps.push(Step::Nominated { node, pods });
         }
     }
 }

@@ -22,6 +22,7 @@ mod lifecycle;
 mod overlays;
 pub mod pack;
 pub mod plan;
+mod provision;
 mod removal;
 pub mod report;
 mod round;

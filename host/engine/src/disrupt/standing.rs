@@ -9,8 +9,13 @@ use crate::world::World;
 /// Brings what claims say up to date; each change is one write.
 pub(super) fn refresh(round: &mut Round<'_>) {
     let now = round.now;
-    let changes: Vec<(String, Standing)> =
-        round.world.claims.values().filter(|claim| !claim.deleting).filter_map(|claim| change(round.world, claim, now)).collect();
+    let changes: Vec<(String, Standing)> = round
+        .world
+        .claims
+        .values()
+        .filter(|claim| !claim.deleting && !round.world.stays(claim))
+        .filter_map(|claim| change(round.world, claim, now))
+        .collect();
     for (name, standing) in changes {
         commands::update(round, &name, |claim| {
             claim.status.drifted = standing.drifted;

@@ -70,7 +70,7 @@ impl<'w> Study<'w> {
         let mut pricer = Pricer::new(world, scorer, now, pods.len(), &BTreeMap::new())?;
         let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
         let (tally, running) = scene.topology.count(world);
-        let bins = Bins::new(world, &scene.tables.dimensions, &scene.topology, running);
+        let bins = Bins::new(world, &scene.tables.dimensions, &scene.premises, &scene.topology, running);
         let remaining = Remaining::new(world, &scene.tables);
         let order: Vec<usize> = order.iter().filter_map(|name| bins.find(name)).collect();
         let mut shut = FixedBitSet::with_capacity(bins.len());

@@ -49,8 +49,25 @@ impl Reality {
         if self.api.claims.contains_key(&claim.name) || self.ec2.of_claim(&claim.name).is_some() {
             return;
         }
+        let mut claim = claim.clone();
+        self.stamp(&mut claim);
         self.api.claims.insert(claim.name.clone(), claim.clone());
-        self.tell(Event::Claim(Box::new(claim.clone())));
+        self.tell(Event::Claim(Box::new(claim)));
+    }
+
+    /// A claim remembers what its pool and class were like when it was made.
+    fn stamp(&self, claim: &mut NodeClaim) {
+        let pool = self.api.pools.get(&claim.node_pool).map(|pool| &pool.annotations);
+        let class = self.api.node_classes.get(&claim.node_class).map(|class| &class.annotations);
+        for (owner, keys) in
+            [(pool, [keys::NODE_POOL_HASH, keys::NODE_POOL_HASH_VERSION]), (class, [keys::NODE_CLASS_HASH, keys::NODE_CLASS_HASH_VERSION])]
+        {
+            for key in keys {
+                if let Some(value) = owner.and_then(|annotations| annotations.get(key)) {
+                    claim.annotations.insert(key.to_owned(), value.clone());
+                }
+            }
+        }
     }
 
     fn change_claim(&mut self, name: &str, change: impl FnOnce(&mut NodeClaim)) {
