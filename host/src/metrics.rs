@@ -254,6 +254,9 @@ impl Metrics {
             | ClaimStep::Launched { .. }
             | ClaimStep::LaunchFailed(_)
             | ClaimStep::Initialized(_)
+            | ClaimStep::Evicting(_)
+            | ClaimStep::Deleting(_)
+            | ClaimStep::Held(_)
             | ClaimStep::Kept(_) => {}
         }
     }

@@ -187,6 +187,23 @@ impl Voice {
                 let message = format!("Disrupting NodeClaim: {why}");
                 self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "DisruptionTerminating", &message));
             }
+            ClaimStep::Evicting(pods) => {
+                for pod in pods {
+                    self.recorder.note(about_pod(&self.shelf, pod, EventKind::Normal, "Evicted", "Evicted pod: Forceful Termination"));
+                }
+            }
+            ClaimStep::Deleting(pods) => {
+                for pod in pods {
+                    let message = "Deleting the pod to accommodate the terminationGracePeriod of its node";
+                    self.recorder.note(about_pod(&self.shelf, pod, EventKind::Normal, "Disrupted", message));
+                }
+            }
+            ClaimStep::Held(why) => {
+                tracing::info!(NodeClaim = claim, reason = why, "the removal waits");
+                let volumes = why.starts_with("volumes");
+                let reason = if volumes { "AwaitingVolumeDetachment" } else { "FailedDraining" };
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Warning, reason, why));
+            }
             ClaimStep::Removed => tracing::info!(NodeClaim = claim, "deleted nodeclaim"),
         }
     }

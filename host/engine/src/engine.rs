@@ -8,6 +8,7 @@ use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer,
 use crate::agenda::Agenda;
 use crate::audit::audit;
 use crate::batch::Batch;
+use crate::drain;
 use crate::ledger::{Ledger, Order};
 use crate::lifecycle;
 use crate::plan::{self, Plan, Yardstick};
@@ -38,6 +39,8 @@ pub enum Timer {
     Retry,
     /// A launch, registration or initialization is overdue.
     Overdue,
+    /// A drain goes on, or its time is over.
+    Drain,
     /// An empty node may go.
     Empty,
     /// A sold-out offering may be asked for again, and pods are waiting.
@@ -95,6 +98,8 @@ impl Engine {
             Event::Pod(pod) => self.pod(pod, now),
             Event::PodGone(key) => {
                 self.touch(key, now);
+                let node = self.world.pods.get(key).and_then(|record| record.node.as_ref());
+                drain::left(&self.world, &mut self.ledger, node, key);
                 self.world.drop_pod(key, true);
                 self.batch.trust(key);
                 self.room(now);
@@ -123,6 +128,7 @@ impl Engine {
             | Event::NodeOverlay(_)
             | Event::NodeOverlayGone(_) => {
                 self.world.note(event);
+                drain::recount(&self.world, &mut self.ledger, event);
                 self.supply(now);
             }
             Event::VolumeClaimGone(_)
@@ -282,12 +288,14 @@ impl Engine {
     /// Notes when the claims that were looked at must be looked at again.
     fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
-            let when = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name)).and_then(
-                |claim| {
-                    let overdue = lifecycle::due_at(&self.world, claim).map(|at| (at, Timer::Overdue));
-                    overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
-                },
-            );
+            let claim = self.world.claims.get(name);
+            let going = claim.filter(|claim| claim.deleting).and_then(|claim| drain::due_at(&self.world, claim, now));
+            let stays = claim.filter(|claim| !claim.deleting && !self.ledger.outstanding(name, Order::Delete, name));
+            let when = going.map(|at| (at, Timer::Drain)).or_else(|| {
+                let claim = stays?;
+                let overdue = lifecycle::due_at(&self.world, claim).map(|at| (at, Timer::Overdue));
+                overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
+            });
             // What is due and was declined is asked again, but not at once.
             let when = when.map(|(at, why)| (if at <= now { now.plus(DECLINED_FOR) } else { at }, why));
             self.agenda.set(name, when);

@@ -193,7 +193,7 @@ pub(crate) fn delete(round: &mut Round<'_>, claim: &str, reason: &str) {
 }
 
 /// Changes what is known of a claim and orders it written.
-fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatus)) {
+pub(crate) fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatus)) {
     let Some(claim) = round.world.claims.get_mut(name) else { return };
     change(&mut claim.status);
     let (labels, status) = (claim.labels.clone(), Box::new(claim.status.clone()));

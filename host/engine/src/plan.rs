@@ -119,7 +119,7 @@ fn pools_of<'w>(world: &'w World, chain: &'w str) -> impl Iterator<Item = String
 }
 
 fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTreeMap<String, String>) -> Result<Plan, ScorerFailure> {
-    let (pods, mut unplaced) = refusals::sort_out(world);
+    let (pods, mut unplaced) = refusals::sort_out(world, now);
     if pods.is_empty() {
         return Ok(Plan { unplaced, ..Plan::default() });
     }

@@ -123,6 +123,12 @@ pub enum ClaimStep {
     Kept(String),
     /// It goes, for this reason.
     Removing(String),
+    /// Pods of its node were asked to leave.
+    Evicting(Vec<PodKey>),
+    /// Pods of its node were deleted, because its grace period leaves them no more time.
+    Deleting(Vec<PodKey>),
+    /// It goes, and that waits for this; said whenever it changes.
+    Held(String),
     /// Its instance has ended.
     Removed,
 }

@@ -194,6 +194,10 @@ impl History {
                 self.gone.push(Gone { at, claim: claim.clone(), node: node.clone(), reason: reason.clone() });
                 TimelineEvent::Removing { claim, node, reason }
             }
+            // The world tells of pods that go.
+            ClaimStep::Evicting(_) => return None,
+            ClaimStep::Deleting(pods) => TimelineEvent::OutOfTime { node: node_of(&claim), pods },
+            ClaimStep::Held(why) => TimelineEvent::Held { node: node_of(&claim), claim, why },
             ClaimStep::Removed => {
                 let node = self.gone.iter().find(|g| g.claim == claim).map(|g| g.node.clone()).unwrap_or_default();
                 TimelineEvent::Removed { claim, node }

@@ -329,6 +329,7 @@ impl Simulation {
                 Timer::Batch => "pods wait for a plan",
                 Timer::Retry => "an order is given again when it shows no effect",
                 Timer::Overdue => "a claim waits for its node",
+                Timer::Drain => "a node is drained",
                 Timer::Empty => "an empty node may go",
                 // Offerings that are sold out for ever give no reason to wait.
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",

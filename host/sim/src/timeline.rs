@@ -256,6 +256,23 @@ pub enum TimelineEvent {
         /// Why.
         reason: String,
     },
+    /// A claim goes, and that waits for something.
+    Held {
+        /// The claim.
+        claim: String,
+        /// Its node; empty when none joined.
+        node: String,
+        /// For what.
+        why: String,
+    },
+    /// Pods were deleted because the grace period of their node's claim leaves them no more time.
+    OutOfTime {
+        /// The node.
+        node: String,
+        /// The pods.
+        #[serde(serialize_with = "names")]
+        pods: Vec<PodKey>,
+    },
     /// A claim and its node are gone.
     Removed {
         /// The claim.

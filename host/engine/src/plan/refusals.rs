@@ -11,14 +11,15 @@ use super::greedy::Bench;
 use super::limits::Remaining;
 use super::states::{ProfileId, State};
 use super::tables::{PoolTable, alternatives_of, resting_until, sold_out_text};
+use crate::protection;
 use crate::report::{Refusal, Unplaced};
 use crate::world::World;
 
 /// The pods to plan for, and those that cannot be planned for whatever the cluster offers.
-pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
+pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<&PodKey>, Vec<Unplaced>) {
     let (mut pods, mut refused): (Vec<&PodKey>, Vec<Unplaced>) = (Vec::new(), Vec::new());
     let homeless = world.usage.iter().filter(|(node, _)| going(world, node)).flat_map(|(_, usage)| usage.pods.iter());
-    let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| !r.deleting && !world.tied_to_node(r)));
+    let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| protection::reschedulable(world, r, now)));
     for key in world.pending.iter().chain(moving) {
         let Some(record) = world.pods.get(key) else { continue };
         let volumes = (!record.volumes.is_empty()).then(|| "this version does not understand volumes".to_owned());

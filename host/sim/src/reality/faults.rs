@@ -121,6 +121,7 @@ fn aim(action: &Action) -> (String, bool) {
         Action::UpdateClaim { claim, .. } => (claim.clone(), false),
         Action::TerminateStray { provider_id } => (provider_id.clone(), true),
         Action::Launch { claim, .. }
+        | Action::AnnotateClaim { claim, .. }
         | Action::DeleteClaim { claim, .. }
         | Action::Terminate { claim }
         | Action::TagInstance { claim }
@@ -128,8 +129,9 @@ fn aim(action: &Action) -> (String, bool) {
         Action::RegisterNode { node, .. }
         | Action::InitializeNode { node }
         | Action::CordonNode { node }
+        | Action::LabelNode { node, .. }
         | Action::ReleaseNode { node } => (node.clone(), true),
-        Action::Nominate { pod, .. } | Action::Evict { pod } => (pod.to_string(), true),
+        Action::Nominate { pod, .. } | Action::Evict { pod, .. } | Action::DeletePod { pod, .. } => (pod.to_string(), true),
     }
 }
 

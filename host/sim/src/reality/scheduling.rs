@@ -105,6 +105,8 @@ impl Reality {
             return;
         };
         pod.phase = PodPhase::Running;
+        pod.ready = true;
+        pod.started = Some(self.now);
         let pod = pod.clone();
         if !self.pinned.contains_key(key) {
             let workload = self.workload_of(key);

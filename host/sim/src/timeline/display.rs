@@ -56,6 +56,10 @@ impl std::fmt::Display for TimelineEvent {
             Self::Nominated { node, pods } => write!(f, "{} nominated to {node}", count(pods.len(), "pod")),
             Self::Kept { claim, why } => write!(f, "claim {claim} stays: {why}"),
             Self::Removing { claim, node, reason } => write!(f, "removing {}: {reason}", node_or_claim(node, claim)),
+            Self::Held { claim, node, why } => write!(f, "the removal of {} waits: {why}", node_or_claim(node, claim)),
+            Self::OutOfTime { node, pods } => {
+                write!(f, "{} on {node} deleted: the grace period of the node ends", count(pods.len(), "pod"))
+            }
             Self::Removed { claim, node } => write!(f, "removed {}", node_or_claim(node, claim)),
             Self::Interrupted { node } => write!(f, "interruption of {node}: its instance ends in two minutes"),
             Self::InstanceLost { node, claim } => write!(f, "the instance of {} is gone", node_or_claim(node, claim)),
