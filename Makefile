@@ -3,7 +3,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 DENY := $(shell PATH="$(PATH)" command -v cargo-deny 2>/dev/null)
 DEMO ?= examples/inflate
 
-.PHONY: help demo test e2e bed bench check deny fmt goldens
+.PHONY: help demo test clusters e2e bed bench check deny fmt goldens
 
 help: ## what there is to make
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -14,6 +14,9 @@ demo: ## tell the inflate story with real types and prices (DEMO=examples/teams 
 
 test: ## every test of the workspace: crates, house rules, stories
 	cargo test --workspace --locked
+
+clusters: ## 10,000 random clusters with every constraint, broken seeds named (CLUSTERS=n FIRST=seed for others)
+	@cargo test --release --locked -q -p whittle-engine --test clusters -- --ignored --nocapture many_clusters
 
 e2e: ## the stories on real servers (STORIES="inflate crash" for some); needs go, python3 and kubectl
 	@cargo run --locked -q -p whittle-e2e -- run $(STORIES)

@@ -12,6 +12,7 @@ use whittle_journal::{Journal, PolicyStanding};
 use whittle_model::{Action, Event, NodeClaim, Resources, Timestamp};
 use whittle_policy::{Chains, Member};
 
+use crate::census;
 use crate::clock;
 use crate::metrics::Metrics;
 use crate::orders::{self, Order};
@@ -39,6 +40,13 @@ pub enum Inbox {
     },
     /// Whether this replica may act.
     Leading(bool),
+    /// Somebody asks what the cluster is made of: series for Prometheus, those of single nodes and pods if `details`.
+    Census {
+        /// Whether single nodes and pods are wanted.
+        details: bool,
+        /// Where the text is awaited.
+        reply: std::sync::mpsc::SyncSender<String>,
+    },
     /// It is time to end.
     Stop,
 }
@@ -147,6 +155,10 @@ impl Brain {
             Inbox::Event(event) => self.event(&event),
             Inbox::Leading(leading) => self.leading = leading,
             Inbox::Stop => self.stopping = true,
+            Inbox::Census { details, reply } => {
+                // Whoever asked may have given up.
+                let _ = reply.try_send(census::text(self.engine.world(), clock::now(), details));
+            }
             Inbox::Policy { name, policy } => self.policy(&name, policy),
         }
     }

@@ -240,7 +240,7 @@ impl Keeper {
                 self.event(event).await;
             }
         }
-        let class = NodeClass { name: name.to_owned(), not_ready };
+        let class = NodeClass { name: name.to_owned(), not_ready, ..NodeClass::default() };
         if kept.told.as_ref() != Some(&class) {
             if let Some(kept) = self.kept.get_mut(name) {
                 kept.told = Some(class.clone());
@@ -252,7 +252,7 @@ impl Keeper {
     /// A class goes once no claim uses it: what was made for it is deleted, then its finalizer.
     async fn leave(&mut self, name: &str, kept: &Kept) {
         let uid = kept.object.metadata.uid.clone().unwrap_or_default();
-        let class = NodeClass { name: name.to_owned(), not_ready: Some("it is being deleted".to_owned()) };
+        let class = NodeClass { name: name.to_owned(), not_ready: Some("it is being deleted".to_owned()), ..NodeClass::default() };
         if kept.told.as_ref() != Some(&class) {
             self.event(Event::NodeClass(class.clone())).await;
         }

@@ -3,6 +3,7 @@
 //! What must not enter: any decision. What is bought, moved or ended is the engine's to say.
 
 mod brain;
+mod census;
 mod claims;
 mod classes;
 mod clock;

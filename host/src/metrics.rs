@@ -212,7 +212,7 @@ impl Metrics {
                     unplaced.get_or_insert_default();
                 }
                 Step::Claim { claim, what } => self.claim(claim, what, claims),
-                Step::Nominated { .. } | Step::SoldOut { .. } => {}
+                Step::Nominated { .. } | Step::SoldOut { .. } | Step::Move(_) | Step::Blocked { .. } | Step::Closed { .. } => {}
             }
         }
         if let Some(count) = unplaced {

@@ -62,6 +62,8 @@ impl Order {
                 | Action::InitializeNode { node }
                 | Action::CordonNode { node }
                 | Action::LabelNode { node, .. }
+                | Action::TaintNode { node }
+                | Action::UncordonNode { node }
                 | Action::ReleaseNode { node } => node.clone(),
                 Action::Nominate { pod, .. } | Action::Evict { pod, .. } | Action::DeletePod { pod, .. } => pod.to_string(),
                 Action::TerminateStray { provider_id } => provider_id.clone(),
@@ -83,6 +85,8 @@ pub fn name(action: &Action) -> &'static str {
         Action::CordonNode { .. } => "cordon_node",
         Action::AnnotateClaim { .. } => "annotate_claim",
         Action::LabelNode { .. } => "label_node",
+        Action::TaintNode { .. } => "taint_node",
+        Action::UncordonNode { .. } => "uncordon_node",
         Action::Evict { .. } => "evict",
         Action::DeletePod { .. } => "delete_pod",
         Action::Terminate { .. } => "terminate",
@@ -121,6 +125,8 @@ pub fn order(action: Action, world: &World) -> Option<Order> {
         | Action::AnnotateClaim { .. }
         | Action::LabelNode { .. }
         | Action::CordonNode { .. }
+        | Action::TaintNode { .. }
+        | Action::UncordonNode { .. }
         | Action::Evict { .. }
         | Action::DeletePod { .. }
         | Action::ReleaseNode { .. }

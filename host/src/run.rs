@@ -34,6 +34,8 @@ use crate::shelf::Shelf;
 use crate::upkeep::Upkeep;
 use crate::voice::{self, Voice};
 
+/// A scrape does not wait for an engine that thinks longer than this.
+const CENSUS_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// Events that wait for the engine: the first lists of a large cluster come faster than they are taken in.
 const INBOX: usize = 8192;
 const ORDERS: usize = 1024;
@@ -67,10 +69,11 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     let metrics_port = http::open(settings.metrics_port, "metrics").await?;
     let health_port = http::open(settings.health_probe_port, "health").await?;
     let (synced, is_synced) = watch::channel(false);
-    tokio::spawn(http::serve(metrics_port, answer_metrics(&metrics)));
+    let (inbox, brain_inbox) = mpsc::channel::<Inbox>(INBOX);
+    let details = !settings.disable_cluster_state_observability;
+    tokio::spawn(http::serve(metrics_port, answer_metrics(&metrics, inbox.clone(), details)));
     tokio::spawn(http::serve(health_port, answer_health(is_synced)));
 
-    let (inbox, brain_inbox) = mpsc::channel::<Inbox>(INBOX);
     let shared = connect_all(settings, metrics, inbox).await?;
     let (orders, hand_orders) = mpsc::channel(ORDERS);
     let (reports, voice_reports) = mpsc::channel(QUEUE);
@@ -338,10 +341,16 @@ fn market_settings(settings: &Settings, aws: &Aws) -> MarketSettings {
     }
 }
 
-fn answer_metrics(metrics: &Arc<Metrics>) -> http::Answer {
+/// Metrics, and what the engine makes of the cluster if it has the time to say.
+fn answer_metrics(metrics: &Arc<Metrics>, inbox: mpsc::Sender<Inbox>, details: bool) -> http::Answer {
     const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let metrics = Arc::clone(metrics);
-    Arc::new(move |path| (path == "/metrics").then(|| (StatusCode::OK, TEXT, metrics.text())))
+    let census = move || {
+        let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        inbox.try_send(Inbox::Census { details, reply }).ok()?;
+        answer.recv_timeout(CENSUS_PATIENCE).ok()
+    };
+    Arc::new(move |path| (path == "/metrics").then(|| (StatusCode::OK, TEXT, census().unwrap_or_default() + &metrics.text())))
 }
 
 fn answer_health(synced: watch::Receiver<bool>) -> http::Answer {

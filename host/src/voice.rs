@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use whittle_cluster::write::{EventKind, Note, Recorder, Subject};
 use whittle_engine::Report;
-use whittle_engine::report::{ClaimStep, Step, Unplaced};
+use whittle_engine::report::{ClaimStep, MoveStage, Step, Unplaced};
 use whittle_model::PodKey;
 
 use crate::metrics::Metrics;
@@ -144,6 +144,26 @@ impl Voice {
             Step::Nominated { .. } => {}
             Step::Unplaced(unplaced) => self.unplaced(unplaced),
             Step::Claim { claim, what } => self.claim(claim, what),
+            Step::Move(step) => {
+                let stage = match &step.stage {
+                    MoveStage::Found => "found, and looked at again before it is begun".to_owned(),
+                    MoveStage::Rejected(why) => format!("given up: {why}"),
+                    MoveStage::Begun => "begun".to_owned(),
+                    MoveStage::Ready => "ready: the nodes go".to_owned(),
+                    MoveStage::RolledBack(why) => format!("taken back: {why}"),
+                };
+                let (claims, replacements) = (step.claims.join(","), step.replacements.join(","));
+                tracing::info!(reason = step.reason, NodeClaims = claims, replacements, saves = %step.saves, "disruption {stage}");
+                if let MoveStage::Rejected(why) = &step.stage {
+                    for claim in &step.claims {
+                        self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "ConsolidationRejected", why));
+                    }
+                }
+            }
+            Step::Blocked { claim, why } => {
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "DisruptionBlocked", why));
+            }
+            Step::Closed { pool, why } => tracing::debug!(NodePool = pool, reason = why, "no node of the pool may be moved now"),
             Step::SoldOut { offering, .. } => tracing::info!(offering = %offering, "sold out; it is left alone for three minutes"),
         }
     }

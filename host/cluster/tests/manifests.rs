@@ -143,7 +143,7 @@ fn a_snapshot_of_a_cluster_is_the_starting_world() {
     let skipped: Vec<&str> =
         all.iter().filter_map(|o| if let Object::Skipped { kind, .. } = &o.object { Some(kind.as_str()) } else { None }).collect();
     assert_eq!(skipped, ["ReplicaSet", "Service", "Rollout"]);
-    assert_eq!(all[3].unsupported, ["spec.topologySpreadConstraints"]);
+    assert!(pods[0].spread[0].required && pods[0].spread[0].honor_affinity);
     assert!(all.iter().all(|o| o.refused().is_empty()), "a bound pod is never planned for");
 }
 
@@ -161,55 +161,27 @@ fn assert_refused(rows: &[(String, String)]) {
 
 #[test]
 fn every_field_of_a_pod_that_is_not_built_yet_is_listed_by_path() {
-    let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     let rows = [
-        (
-            with("topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]"),
-            "spec.topologySpreadConstraints".to_owned(),
-        ),
-        (with(&format!("affinity: {{podAffinity: {{{required}: [{{topologyKey: zone}}]}}}}")), "spec.affinity.podAffinity".to_owned()),
-        (
-            with(&format!("affinity: {{podAntiAffinity: {{{preferred}: [{{weight: 1, podAffinityTerm: {{topologyKey: zone}}}}]}}}}")),
-            format!("spec.affinity.podAntiAffinity.{preferred}"),
-        ),
-        (
-            with(&format!("affinity: {{podAntiAffinity: {{{required}: [{{topologyKey: zone}}]}}}}")),
-            format!("spec.affinity.podAntiAffinity.{required}[0].topologyKey"),
-        ),
-        (
-            with(&format!(
-                "affinity: {{podAntiAffinity: {{{required}: [{{topologyKey: kubernetes.io/hostname, namespaceSelector: {{}}}}]}}}}"
-            )),
-            format!("spec.affinity.podAntiAffinity.{required}[0].namespaceSelector"),
-        ),
-        (
-            with(&format!("affinity: {{podAntiAffinity: {{{required}: [{{topologyKey: kubernetes.io/hostname, matchLabelKeys: [a]}}]}}}}")),
-            format!("spec.affinity.podAntiAffinity.{required}[0].matchLabelKeys"),
-        ),
-        (
-            with(&format!("affinity: {{nodeAffinity: {{{preferred}: [{{weight: 1, preference: {{}}}}]}}}}")),
-            format!("spec.affinity.nodeAffinity.{preferred}"),
-        ),
         (
             with(&format!(
                 "affinity: {{nodeAffinity: {{{required}: {{nodeSelectorTerms: [{{matchFields: [{{key: metadata.name, operator: In, values: [node]}}]}}]}}}}}}"
             )),
             format!("spec.affinity.nodeAffinity.{required}.nodeSelectorTerms[0].matchFields"),
         ),
-        (
-            with("initContainers: [{name: d, ports: [{containerPort: 80, hostPort: 80}]}]"),
-            "spec.initContainers[0].ports[0].hostPort".to_owned(),
-        ),
-        (with("volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]"), "spec.volumes[0].persistentVolumeClaim".to_owned()),
-        (with("volumes: [{name: v, csi: {driver: d}}]"), "spec.volumes[0].csi".to_owned()),
-        (with("resourceClaims: [{name: gpu}]"), "spec.resourceClaims".to_owned()),
+        (with("volumes: [{name: v, awsElasticBlockStore: {volumeID: vol-1}}]"), "spec.volumes[0].awsElasticBlockStore".to_owned()),
         (with("schedulingGates: [{name: wait}]"), "spec.schedulingGates".to_owned()),
         (with("runtimeClassName: gvisor"), "spec.runtimeClassName".to_owned()),
         (with("tolerations: [{key: k, operator: Gt, value: \"5\"}]"), "spec.tolerations[0].operator".to_owned()),
     ];
     assert_refused(&rows);
-    for free in ["hostNetwork: true", "volumes: [{name: v, emptyDir: {}}]", "schedulerName: other", "dnsPolicy: Default"] {
+    for free in [
+        "hostNetwork: true",
+        "volumes: [{name: v, emptyDir: {}}]",
+        "volumes: [{name: v, csi: {driver: d}}]",
+        "schedulerName: other",
+        "dnsPolicy: Default",
+    ] {
         let objects = read(&with(free), "f", Strictness::Strict).expect(free);
         assert_eq!(objects[0].refused(), [""; 0], "{free}");
     }

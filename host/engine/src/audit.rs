@@ -4,13 +4,20 @@
 //! What must not enter: anything of the planner's insides, and mercy. A rule that is hard to state
 //! twice is a rule that is not understood.
 
+mod affinity;
 mod claims;
+mod flexibility;
+mod ground;
 mod limits;
+mod market;
 mod money;
 mod places;
+mod ports;
 mod presence;
 mod roll;
+mod spread;
 mod tenants;
+mod volumes;
 
 use whittle_model::Timestamp;
 
@@ -21,7 +28,8 @@ use crate::world::World;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
     /// The rule that is broken, in one word: `once`, `fit`, `taints`, `labels`, `affinity`,
-    /// `limits`, `pool`, `offering`, `price`, `bound` or `names`.
+    /// `spread`, `ports`, `volumes`, `limits`, `pool`, `offering`, `min-values`, `reserved`, `price`, `bound`
+    /// or `names`.
     pub rule: &'static str,
     /// What breaks it.
     pub what: String,
@@ -51,6 +59,13 @@ pub fn audit(world: &World, plan: &Plan, now: Timestamp) -> Vec<Objection> {
     let mut kinds = presence::Kinds::new(world, now);
     claims::check(world, plan, &loads, &mut kinds, now, &mut found);
     places::check(world, plan, &loads, &mut kinds, &mut found);
+    let ground = ground::Ground::new(world, plan, &loads, &mut kinds);
+    affinity::check(&ground, &mut found);
+    let widest = market::widest(world);
+    spread::check(&ground, &mut market::Market::new(&widest, presence::Kinds::new(world, now)), &mut found);
+    ports::check(&ground, &mut found);
+    volumes::check(&ground, plan, &mut found);
+    flexibility::check(world, plan, &mut kinds, &mut found);
     limits::check(world, plan, &mut found);
     money::check(world, plan, &mut kinds, &mut found);
     found.0

@@ -15,6 +15,7 @@ use crate::plan::{self, Plan, Yardstick};
 use crate::removal;
 use crate::report::{PlannedClaim, Report, Step};
 use crate::round::Round;
+use crate::statics;
 use crate::strays;
 use crate::world::{World, WorldObjects};
 
@@ -45,6 +46,8 @@ pub enum Timer {
     Empty,
     /// A sold-out offering may be asked for again, and pods are waiting.
     SoldOut,
+    /// A static pool has fewer nodes than it keeps.
+    Replicas,
 }
 
 /// Everything an engine needs to go on where another stopped.
@@ -69,6 +72,8 @@ pub struct Engine {
     reports: Vec<Report>,
     /// When claims must be looked at although nothing happened to them.
     agenda: Agenda,
+    /// When static pools that lack nodes are looked at again.
+    replicas: Option<Timestamp>,
 }
 
 impl Engine {
@@ -86,6 +91,19 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        self.take_in(event, now);
+        if let Event::Settings(_)
+        | Event::Catalog(_)
+        | Event::NodePool(_)
+        | Event::NodePoolGone(_)
+        | Event::NodeOverlay(_)
+        | Event::NodeOverlayGone(_) = event
+        {
+            self.world.overlay();
+        }
+    }
+
+    fn take_in(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
         match event {
             Event::Settings(settings) => self.world.settings = settings.clone(),
@@ -145,7 +163,8 @@ impl Engine {
             | Event::DaemonSet(_)
             | Event::DaemonSetGone(_)
             | Event::Namespace(..)
-            | Event::NamespaceGone(_) => self.world.note(event),
+            | Event::NamespaceGone(_)
+            | Event::ProviderDrift { .. } => self.world.note(event),
             Event::Outcome(outcome) => self.outcome(outcome, now),
             Event::PolicyLoaded { .. } => self.supply(now),
             Event::SetAside { kind, name, node, .. } => self.world.set_aside(*kind, name, node.as_deref()),
@@ -189,7 +208,7 @@ impl Engine {
         self.orders.clear();
         self.pending = Report::default();
         other.agenda.retain(|claim| self.world.claims.contains_key(claim));
-        (self.batch, self.agenda, self.reports) = (other.batch, other.agenda, other.reports);
+        (self.batch, self.agenda, self.reports, self.replicas) = (other.batch, other.agenda, other.reports, other.replicas);
         actions
     }
 
@@ -208,8 +227,11 @@ impl Engine {
                 self.batch.hungry = hungry;
                 self.batch.doubt(expected.into_iter(), now);
             }
+            self.replicas = statics::keep(&mut round, scorer);
             let mut names = names;
             names.append(&mut std::mem::take(&mut round.world.touched));
+            names.extend(round.ledger.turns.waiting().cloned());
+            round.ledger.turns.advance(round.world, names.iter(), now);
             nominate(&mut round, &names);
             lifecycle::advance(&mut round, &names);
             removal::empty_nodes(&mut round, &names, scorer);
@@ -244,7 +266,8 @@ impl Engine {
         let retry = self.ledger.next().map(|at| Deadline { at, why: Timer::Retry });
         let sold_out = self.world.sold_out.values().min().filter(|_| self.batch.hungry).map(|at| Deadline { at: *at, why: Timer::SoldOut });
         let claims = self.agenda.next().map(|(at, why)| Deadline { at, why });
-        batch.into_iter().chain(retry).chain(sold_out).chain(claims).min()
+        let replicas = self.replicas.map(|at| Deadline { at, why: Timer::Replicas });
+        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(replicas).min()
     }
 
     /// What the rounds since the last call have to say.
@@ -293,7 +316,7 @@ impl Engine {
             let stays = claim.filter(|claim| !claim.deleting && !self.ledger.outstanding(name, Order::Delete, name));
             let when = going.map(|at| (at, Timer::Drain)).or_else(|| {
                 let claim = stays?;
-                let overdue = lifecycle::due_at(&self.world, claim).map(|at| (at, Timer::Overdue));
+                let overdue = lifecycle::due_at(&self.world, &self.ledger, claim, now).map(|at| (at, Timer::Overdue));
                 overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
             });
             // What is due and was declined is asked again, but not at once.
@@ -362,13 +385,16 @@ impl Engine {
 
     fn price(&mut self, key: &whittle_model::OfferingKey, price: whittle_model::Micros, now: Timestamp) {
         for catalog in self.world.catalogs.values_mut() {
-            let catalog = std::sync::Arc::make_mut(catalog);
             let Ok(at) = catalog.types.binary_search_by(|t| t.name.cmp(&key.instance_type)) else { continue };
+            let catalog = std::sync::Arc::make_mut(catalog);
             for offering in &mut catalog.types[at].offerings {
                 if offering.zone == key.zone && offering.capacity_type == key.capacity_type {
                     offering.price = price;
                 }
             }
+        }
+        for face in self.world.overlaid.faces.values_mut().flatten() {
+            face.list_price(key, price);
         }
         self.room(now);
     }
@@ -474,15 +500,16 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
     }
 }
 
-/// Nominates planned pods to their nodes as soon as these have joined: when a node can take pods, its own must be known to
-/// kube-scheduler, or others take their room.
+/// Nominates planned pods to their nodes when these are about to open (see [`turns`](crate::turns)): when a node can take
+/// pods, its own must be known to kube-scheduler, or others take their room. Nominations that were lost are given again.
 fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
     if !round.world.settings.nominates() {
         return;
     }
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
-        let Some(node) = round.world.node_of(claim).map(|node| node.name.clone()) else { continue };
+        let open = |node: &&whittle_model::Node| node.labels.contains_key(whittle_model::keys::REGISTERED) || round.ledger.turns.has(name);
+        let Some(node) = round.world.node_of(claim).filter(open).map(|node| node.name.clone()) else { continue };
         let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
         let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
         let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();

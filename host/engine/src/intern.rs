@@ -63,6 +63,14 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
         self.0.get(key)
     }
 
+    /// What is known of `key`, to be changed; empty when nothing was.
+    pub(crate) fn at(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        self.0.entry(key).or_default()
+    }
+
     /// Notes `value` for `key`.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         self.0.insert(key, value);

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use whittle_model::{Duration, PodKey, Timestamp};
 
+use crate::turns::Turns;
+
 /// Doors answer within seconds; an order without effect after this long was lost.
 const LOST_AFTER: Duration = Duration::seconds(30);
 
@@ -66,6 +68,8 @@ pub(crate) struct Ledger {
     pub(crate) condemned: BTreeMap<String, String>,
     /// Claims whose instance has ended.
     pub(crate) ended: BTreeSet<String>,
+    /// Whose node is opened next.
+    pub(crate) turns: Turns,
 }
 
 impl Ledger {
@@ -190,6 +194,7 @@ impl Ledger {
         self.condemned.remove(claim);
         self.ended.remove(claim);
         self.held.remove(claim);
+        self.turns.forget(claim);
     }
 
     /// When the next order may be given again.

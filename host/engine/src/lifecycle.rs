@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, Node, NodeClaim, OfferingKey, Taint, Timestamp, keys,
+    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources, Timestamp, keys,
 };
 
 use crate::ledger::{Ledger, Order};
+use crate::overlays;
 use crate::report::{ClaimStep, Step};
 use crate::round::Round;
-use crate::world::{PodRecord, World};
+use crate::turns;
+use crate::world::World;
 
 /// As Karpenter: a launch that has not come by then will not.
 pub(crate) const LAUNCH_TIMEOUT: Duration = Duration::minutes(5);
@@ -95,14 +97,13 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
         }
         return;
     }
-    let usable = claim.startup_taints.is_empty() && usable(claim, &node);
-    if !(usable && awaited(round.world, claim, &node)) && registers_at(&node) > round.now {
+    if turns::held_until(round.world, &round.ledger.turns, claim, &node, round.now).is_some() {
         return;
     }
     if round.admit(&claim.name, Order::Register, &node.name) {
         let mut labels = claim.labels.clone();
         labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
-        if usable {
+        if claim.startup_taints.is_empty() && turns::usable(claim, &node) {
             labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
         }
         let mut taints: Vec<_> = node.taints.iter().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
@@ -115,25 +116,12 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
     }
 }
 
-/// Whether the pods that are planned for a node that joined are seen to be nominated to it: once its taint is gone,
-/// whoever comes first has its room.
-fn awaited(world: &World, claim: &NodeClaim, node: &Node) -> bool {
-    let settled = |record: &PodRecord| record.node.is_some() || record.nominated.as_ref() == Some(&node.name);
-    !world.settings.nominates() || world.assigned.pods(&claim.name).all(|pod| world.pods.get(pod).is_none_or(settled))
-}
-
-/// When a node that joined is registered at the latest. A kubelet that is nearly ready gets a moment, so that one
-/// write both registers and initializes its node. Nothing can run there meanwhile: a node that is not ready takes no
-/// pods. API servers give times in whole seconds, so the moment is two to three of them.
-fn registers_at(node: &Node) -> Timestamp {
-    node.created.plus(Duration::seconds(3))
-}
-
 /// When the claim must be looked at next although nothing happens to it, and whether something is overdue then.
-pub(crate) fn due_at(world: &World, claim: &NodeClaim) -> Option<Timestamp> {
+pub(crate) fn due_at(world: &World, ledger: &Ledger, claim: &NodeClaim, now: Timestamp) -> Option<Timestamp> {
     let joined = claim.status.launched.is_some() && claim.status.registered.is_none();
     let node = world.node_of(claim).filter(|node| joined && !node.labels.contains_key(keys::REGISTERED));
-    node.map(registers_at).into_iter().chain(overdue_at(claim)).min()
+    let held = node.and_then(|node| turns::held_until(world, &ledger.turns, claim, node, now));
+    held.into_iter().chain(overdue_at(claim)).min()
 }
 
 /// Names of claim and node are tags of the instance once both exist.
@@ -153,25 +141,13 @@ fn initialize(round: &mut Round<'_>, claim: &NodeClaim) {
         update(round, &claim.name, |status| status.initialized = Some(now));
         return round.step(&claim.name, ClaimStep::Initialized(node.name));
     }
-    if usable(claim, &node) {
+    if turns::usable(claim, &node) {
         if round.admit(&claim.name, Order::Initialize, &node.name) {
             round.act(Action::InitializeNode { node: node.name });
         }
     } else if overdue(claim, round.now) {
         condemn(round, &claim.name, "InitializationTimeout");
     }
-}
-
-/// Whether pods can run on a node: it is ready, what its start waits for is done, and its devices are there.
-fn usable(claim: &NodeClaim, node: &Node) -> bool {
-    let starting = |t: &Taint| (keys::ephemeral_taint(&t.key) && t.key != keys::UNREGISTERED_TAINT) || claim.startup_taints.contains(t);
-    let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
-    node.ready && !missing && !node.taints.iter().any(starting)
-}
-
-/// Whether a resource comes from a device plugin, which may register after the node is ready.
-fn extended(name: &str) -> bool {
-    name.contains('/')
 }
 
 /// Orders the removal of a claim that failed: there is no way back.
@@ -204,6 +180,7 @@ pub(crate) fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut
 /// win.
 pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
     ledger.done(&launched.claim, Order::Launch, &launched.claim);
+    let overlaid = world.claims.get(&launched.claim).and_then(|claim| overlays::more(world, claim, &launched.instance_type));
     let claim = world.claims.get_mut(&launched.claim)?;
     if !claim.status.provider_id.is_empty() {
         return None; // a repeated answer
@@ -231,6 +208,10 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.image.clone_from(&launched.image);
     status.capacity = launched.capacity.clone();
     status.allocatable = launched.allocatable.clone();
+    for (name, amount) in overlaid.iter().flat_map(Resources::iter) {
+        status.capacity.set(name, amount);
+        status.allocatable.set(name, amount);
+    }
     status.launch_error = None;
     world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
     world.touched.insert(launched.claim.clone());

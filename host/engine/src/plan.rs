@@ -7,6 +7,7 @@ pub(crate) mod bins;
 pub(crate) mod candidates;
 pub(crate) mod classes;
 pub(crate) mod cost;
+pub(crate) mod field;
 pub(crate) mod finish;
 pub(crate) mod flexible;
 pub(crate) mod greedy;
@@ -17,6 +18,7 @@ pub(crate) mod pricer;
 pub(crate) mod refusals;
 pub(crate) mod states;
 pub(crate) mod tables;
+pub(crate) mod topology;
 pub(crate) mod write;
 
 use std::collections::BTreeMap;
@@ -28,13 +30,16 @@ use crate::report::{Choice, Unplaced};
 use crate::world::World;
 use amounts::Dimensions;
 use bins::Bins;
-use classes::{Class, Terms};
+use classes::Class;
 use finish::Priced;
-use greedy::{Bench, Draft};
+use greedy::{Bench, Draft, Ground};
 use limits::Remaining;
 use pricer::Pricer;
 use states::States;
 use tables::Tables;
+use topology::Topology;
+use topology::tally::Tally;
+use topology::wishes::Asking;
 
 /// What is to be done about pods without a place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -124,40 +129,76 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
         return Ok(Plan { unplaced, ..Plan::default() });
     }
     let mut pricer = Pricer::new(world, scorer, now, pods.len(), closed)?;
-    let mut scene = Scene::new(world, &pods, &mut pricer, now)?;
-    let mut bins = Bins::new(world, &scene.tables.dimensions, &mut scene.terms);
-    let seats = seat(world, &scene.classes, &scene.states, &mut bins);
+    let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
+    let (mut tally, running) = scene.topology.count(world);
+    let mut bins = Bins::new(world, &scene.tables.dimensions, &scene.topology, running);
+    let mut seats = keep(world, &scene, &mut bins, &mut tally);
     let remaining = Remaining::new(world, &scene.tables);
     let at_list = scene.at_list();
-    let mut bench = Bench { tables: &scene.tables, states: &mut scene.states, pricer: &mut pricer, classes: &scene.classes };
-    let (best, choice) = choose(world, &mut bench, &seats, &remaining)?;
-    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &remaining, now));
+    let mut bench = scene.bench(&mut pricer);
+    let (draft, tally) = place(&mut bench, &mut bins, tally, &mut seats, &remaining);
+    let (best, choice) = choose(world, &mut bench, &seats, draft, &tally, &remaining)?;
+    unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &tally, &remaining));
     let placed = seats.placed(&bins, &scene.classes);
     bins.undo();
     let nodes = write::nodes(world, &scene.tables, &scene.classes, &seats, best, now);
     Ok(Plan { nodes, placed, unplaced, choice, at_list, ..Plan::default() })
 }
 
+/// Nodes for a pool that keeps its number of them, without pods: `count`, or as many as its limits and what is for
+/// sale allow.
+///
+/// # Errors
+/// When a policy of the pool fails.
+pub(crate) fn bare(
+    world: &World,
+    pool: &str,
+    count: usize,
+    scorer: &mut dyn Scorer,
+    now: Timestamp,
+) -> Result<Vec<PlannedNode>, ScorerFailure> {
+    let mut pricer = Pricer::new(world, scorer, now, 0, &BTreeMap::new())?;
+    let tables = Tables::of_static(world, pool, Dimensions::of(daemon_requests(world)), &pricer.closed, now);
+    let mut states = States::default();
+    let prices = pricer.price_all(&tables, &BTreeMap::new())?;
+    states.open(&tables, prices);
+    let Some(base) = tables.pools.first().and_then(|_| states.base(0)) else { return Ok(Vec::new()) };
+    let claim = greedy::OpenClaim::new(0, base, tables.dimensions.names().len());
+    let draft = Draft { claims: vec![claim; count], ..Draft::default() };
+    let remaining = Remaining::new(world, &tables);
+    let mut topology = Topology::new(world, &[], true);
+    let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[] };
+    let priced = finish::finish(&mut bench, draft, "static", remaining)?;
+    let nobody = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
+    Ok(write::nodes(world, &tables, &[], &nobody, priced, now))
+}
+
 /// What a plan works with: what can be bought at what price, and for whom.
 struct Scene<'w> {
     tables: Tables<'w>,
     states: States,
-    terms: Terms<'w>,
+    topology: Topology<'w>,
     classes: Vec<Class<'w>>,
 }
 
 impl<'w> Scene<'w> {
-    fn new(world: &'w World, pods: &[&'w PodKey], pricer: &mut Pricer<'w>, now: Timestamp) -> Result<Self, ScorerFailure> {
+    fn new(world: &'w World, pods: &[&'w PodKey], pricer: &mut Pricer<'w>, fresh: bool, now: Timestamp) -> Result<Self, ScorerFailure> {
         let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
         let dimensions = Dimensions::of(requests.chain(daemon_requests(world)));
         let tables = Tables::new(world, dimensions, &pricer.closed, now);
-        let (mut states, mut terms) = (States::default(), Terms::new(world));
-        let mut sorting = classes::Sorting { world, dimensions: &tables.dimensions, terms: &mut terms, states: &mut states, pricer, now };
-        let classes = sorting.classify(pods);
+        let (mut states, mut topology) = (States::default(), Topology::new(world, pods, fresh));
+        let mut sorting =
+            classes::Sorting { world, dimensions: &tables.dimensions, topology: &mut topology, states: &mut states, pricer, now };
+        let mut classes = sorting.classify(pods);
         let askers = classes.iter().map(|class| (class.asker, class.need.to_vec())).collect();
         let prices = pricer.price_all(&tables, &askers)?;
         states.open(&tables, prices);
-        Ok(Self { tables, states, terms, classes })
+        topology.prepare(world, &tables, &mut states, &mut classes);
+        Ok(Self { tables, states, topology, classes })
+    }
+
+    fn bench<'a>(&'a mut self, pricer: &'a mut Pricer<'w>) -> Bench<'a, 'w> {
+        Bench { tables: &self.tables, states: &mut self.states, pricer, topology: &mut self.topology, classes: &self.classes }
     }
 
     /// Whether every offering counts at its list price.
@@ -182,12 +223,14 @@ pub fn yardstick(world: &World, now: Timestamp) -> Yardstick {
 
 fn yardstick_of(world: &World, pods: &[&PodKey], scorer: &mut dyn Scorer, now: Timestamp) -> Result<Yardstick, ScorerFailure> {
     let mut pricer = Pricer::new(world, scorer, now, pods.len(), &BTreeMap::new())?;
-    let mut scene = Scene::new(world, pods, &mut pricer, now)?;
+    let mut scene = Scene::new(world, pods, &mut pricer, true, now)?;
+    let (mut tally, _) = scene.topology.count(world);
     let mut left: Vec<usize> = scene.classes.iter().map(|c| c.members.len()).collect();
     let untouched = Remaining::untouched(&scene.tables);
     let runs = classes::runs(&scene.classes, &left);
-    let mut bench = Bench { tables: &scene.tables, states: &mut scene.states, pricer: &mut pricer, classes: &scene.classes };
-    let mut draft = greedy::pack(&mut bench, &runs, &mut untouched.clone());
+    let mut bench = scene.bench(&mut pricer);
+    let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut untouched.clone() };
+    let mut draft = greedy::pack(&mut bench, &mut ground, &runs);
     let greedy = finish::finish(&mut bench, draft.clone(), "greedy", untouched.clone())?;
     for (class, count) in &greedy.unplaced {
         left[*class] -= count;
@@ -205,7 +248,7 @@ fn yardstick_of(world: &World, pods: &[&PodKey], scorer: &mut dyn Scorer, now: T
 pub(crate) struct Seats<'w> {
     /// Pods with a bin of their own from an earlier plan or a nomination.
     kept: Vec<(PodKey, usize)>,
-    /// Members of each class that were not kept, in order.
+    /// Members of each class that were not kept, in order; those on bins first.
     pub(crate) members: Vec<Vec<&'w PodKey>>,
     /// Bin and count for each class, in order.
     filled: Vec<Vec<(usize, usize)>>,
@@ -236,32 +279,70 @@ impl Seats<'_> {
     }
 }
 
-/// Gives pods their place on what exists: first those for which it was meant, then by the
-/// documented order.
-fn seat<'w>(world: &'w World, classes: &[Class<'w>], states: &States, bins: &mut Bins<'w>) -> Seats<'w> {
-    let mut seats = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
-    for class in classes {
-        let mut members = Vec::with_capacity(class.members.len());
-        for member in &class.members {
-            let meant = bins::meant_for(world, member.key).and_then(|name| bins.find(name));
-            let fitting = meant.filter(|bin| class.profiles.iter().any(|p| bins.capacity(*bin, class, states.wanted(*p), 1) > 0));
-            match fitting {
-                Some(bin) => {
-                    bins.place(bin, class, 1);
-                    seats.kept.push((member.key.clone(), bin));
-                }
-                None => members.push(member.key),
-            }
-        }
-        seats.members.push(members);
-    }
+/// Leaves pods where they were meant to go, as far as they still may. Who came first is not known any
+/// more, so they are asked again as long as that lets more of them stay.
+fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mut Tally) -> Seats<'w> {
+    let classes = &scene.classes;
+    let mut seats = Seats { kept: Vec::new(), members: Vec::new(), filled: vec![Vec::new(); classes.len()], left: vec![0; classes.len()] };
+    let mut meant: Vec<(usize, &'w PodKey, usize)> = Vec::new();
     for (number, class) in classes.iter().enumerate() {
-        let count = seats.members[number].len();
-        let filled = if bins.len() == 0 { Vec::new() } else { bins.fill(class, states, count) };
-        seats.left.push(count - filled.iter().map(|(_, n)| n).sum::<usize>());
-        seats.filled.push(filled);
+        let bin_of = |key: &PodKey| bins::meant_for(world, key).and_then(|name| bins.find(name));
+        meant.extend(class.members.iter().filter_map(|m| bin_of(m.key).map(|bin| (number, m.key, bin))));
+    }
+    // Whoever has to spread goes before those that only count.
+    meant.sort_by_key(|(class, _, _)| classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()));
+    let mut staying: std::collections::BTreeSet<&PodKey> = std::collections::BTreeSet::new();
+    let mut wishes = Vec::new();
+    loop {
+        let before = meant.len();
+        meant.retain(|(number, key, bin)| {
+            let class = &classes[*number];
+            let stays = class.company.levels.iter().any(|level| {
+                scene.topology.wishes(level, tally, &mut wishes)
+                    && bins.capacity(*bin, Asking { class, level, wishes: &wishes, tally }, &scene.states, 1) > 0
+            });
+            if stays {
+                bins.place(*bin, class, 1, &scene.topology, tally);
+                seats.kept.push(((*key).clone(), *bin));
+                staying.insert(key);
+            }
+            !stays
+        });
+        if meant.is_empty() || meant.len() == before {
+            break;
+        }
+    }
+    for class in classes {
+        seats.members.push(class.members.iter().map(|m| m.key).filter(|key| !staying.contains(key)).collect());
     }
     seats
+}
+
+/// Places all that was not kept by the documented rule: on what exists, and on new claims. Returns the
+/// claims, and the counts of what is on what exists.
+fn place<'w>(
+    bench: &mut Bench<'_, 'w>,
+    bins: &mut Bins<'w>,
+    mut tally: Tally,
+    seats: &mut Seats<'_>,
+    remaining: &Remaining,
+) -> (Draft, Tally) {
+    let waiting: Vec<usize> = seats.members.iter().map(Vec::len).collect();
+    let mut runs = classes::runs(bench.classes, &waiting);
+    bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
+    let mut seated = tally.clone();
+    let mut ground = Ground { bins: Some(bins), tally: &mut tally, remaining: &mut remaining.clone() };
+    let draft = greedy::pack(bench, &mut ground, &runs);
+    seats.left = waiting;
+    for (class, bin, count) in &draft.seated {
+        bins.count(*bin, &bench.classes[*class], *count, bench.topology, &mut seated);
+        seats.left[*class] -= count;
+        match seats.filled[*class].last_mut() {
+            Some((last, so_far)) if last == bin => *so_far += count,
+            _ => seats.filled[*class].push((*bin, *count)),
+        }
+    }
+    (draft, seated)
 }
 
 /// Asks every packer and takes the best answer; the greedy's when nothing is better.
@@ -269,14 +350,14 @@ fn choose(
     world: &World,
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
+    draft: Draft,
+    tally: &Tally,
     remaining: &Remaining,
 ) -> Result<(Priced, Option<Choice>), ScorerFailure> {
     let left = &seats.left;
-    let runs = classes::runs(bench.classes, left);
-    if runs.is_empty() {
+    if left.iter().all(|count| *count == 0) {
         return Ok((Priced::default(), None));
     }
-    let draft = greedy::pack(bench, &runs, &mut remaining.clone());
     let greedy = finish::finish(bench, draft.clone(), "greedy", remaining.clone())?;
     let greedy_cost = greedy.cost;
     let mut placed_left = left.clone();
@@ -288,9 +369,9 @@ fn choose(
         let bound = pack::bound(&translated.problem);
         (greedy, bound.rank)
     } else {
-        portfolio(world, bench, seats, &translated, (draft, greedy), remaining)?
+        portfolio(world, bench, seats, &translated, (draft, greedy), tally, remaining)?
     };
-    let more = finish::second_helping(bench, &mut best, remaining)?;
+    let more = finish::second_helping(bench, &mut best, tally, remaining)?;
     if best.claims.is_empty() {
         return Ok((best, None));
     }
@@ -298,24 +379,61 @@ fn choose(
     Ok((best, Some(choice)))
 }
 
-/// Solves for cost and returns the better of the answer and the greedy's, with the lower bound.
+/// Solves for cost and returns the better of the answer and the greedy's, with the lower bound. Claims
+/// with pods that look at company beyond their node stay as the greedy made them.
 fn portfolio(
     world: &World,
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
     translated: &cost::Translated,
     greedy: (Draft, Priced),
+    tally: &Tally,
     remaining: &Remaining,
 ) -> Result<(Priced, Micros), ScorerFailure> {
     let (mut draft, greedy) = greedy;
     draft.unplaced.clear();
+    let (fixed, free): (Vec<_>, Vec<_>) =
+        draft.claims.into_iter().partition(|claim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable()));
+    if !fixed.is_empty() {
+        return beside(world, bench, seats, translated, (fixed, free, greedy), tally, remaining);
+    }
+    let draft = Draft { claims: free, ..Draft::default() };
     let start = translated.packing(bench, &draft);
     let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
-    let solved = translated.draft(bench, &solution.packing, remaining);
+    let solved = translated.draft(bench, &solution.packing, &mut tally.clone(), remaining);
     let mut solved = finish::finish(bench, solved, solution.method, remaining.clone())?;
     solved.unplaced.extend(greedy.unplaced.iter().copied());
-    let best = judge::better(world, bench, seats, greedy, solved, remaining)?;
+    let best = judge::better(world, bench, seats, greedy, solved, tally, remaining)?;
     Ok((best, solution.bound.rank))
+}
+
+/// Solves for the pods of `free` alone, beside claims that stay as they are.
+fn beside(
+    world: &World,
+    bench: &mut Bench<'_, '_>,
+    seats: &Seats<'_>,
+    all: &cost::Translated,
+    (fixed, free, greedy): (Vec<greedy::OpenClaim>, Vec<greedy::OpenClaim>, Priced),
+    tally: &Tally,
+    remaining: &Remaining,
+) -> Result<(Priced, Micros), ScorerFailure> {
+    let bound = pack::bound(&all.problem).rank;
+    if free.is_empty() {
+        return Ok((greedy, bound));
+    }
+    let mut left = vec![0; bench.classes.len()];
+    for (class, count) in free.iter().flat_map(|claim| &claim.content) {
+        left[*class] += count;
+    }
+    let translated = cost::translate(bench, &left, remaining);
+    let start = translated.packing(bench, &Draft { claims: free, ..Draft::default() });
+    let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
+    let mut solved = translated.draft(bench, &solution.packing, &mut tally.clone(), remaining);
+    solved.claims.splice(0..0, fixed);
+    let mut solved = finish::finish(bench, solved, solution.method, remaining.clone())?;
+    solved.unplaced.extend(greedy.unplaced.iter().copied());
+    let best = judge::better(world, bench, seats, greedy, solved, tally, remaining)?;
+    Ok((best, bound))
 }
 
 fn choice(best: &Priced, greedy: Micros, bound: Micros) -> Choice {

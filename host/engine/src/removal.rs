@@ -93,7 +93,8 @@ pub(crate) fn empty_nodes(round: &mut Round<'_>, names: &BTreeSet<String>, score
 /// When an empty node of ours may go; `None` when it is not empty, or must stay.
 pub(crate) fn empty_until(world: &World, claim: &NodeClaim) -> Option<Timestamp> {
     let initialized = claim.status.initialized.filter(|_| !claim.deleting && !world.stays(claim))?;
-    let after = world.pools.get(&claim.node_pool)?.disruption.consolidate_after?;
+    let pool = world.pools.get(&claim.node_pool).filter(|pool| pool.replicas.is_none())?;
+    let after = pool.disruption.consolidate_after?;
     let node = world.node_of(claim)?;
     let in_use = world.usage.get(&node.name).is_some_and(|u| u.workload > 0);
     let expected = world.assigned.expects(&claim.name) || world.nominated.contains_key(&node.name);

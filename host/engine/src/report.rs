@@ -49,6 +49,22 @@ pub enum Step {
         /// The pods.
         pods: Vec<PodKey>,
     },
+    /// Nodes are moved, or might have been.
+    Move(Box<MoveStep>),
+    /// A node could be moved, and stays for this reason.
+    Blocked {
+        /// The node's claim.
+        claim: String,
+        /// Why.
+        why: String,
+    },
+    /// No node of a pool may be moved now.
+    Closed {
+        /// The pool's name; empty for the whole cluster.
+        pool: String,
+        /// Why.
+        why: String,
+    },
     /// An offering answered that it is sold out, and is left alone for a while.
     SoldOut {
         /// The offering.
@@ -131,6 +147,36 @@ pub enum ClaimStep {
     Held(String),
     /// Its instance has ended.
     Removed,
+}
+
+/// A move: nodes that go together, and what is bought for them first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveStep {
+    /// `Empty`, `Underutilized` or `Drifted`.
+    pub reason: String,
+    /// The claims that go.
+    pub claims: Vec<String>,
+    /// The claims that are made for them.
+    pub replacements: Vec<String>,
+    /// What it saves an hour, by list price; below zero for what a drift costs.
+    pub saves: Micros,
+    /// How far it is.
+    pub stage: MoveStage,
+}
+
+/// How far a move is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MoveStage {
+    /// It was found, and is looked at again before it is begun.
+    Found,
+    /// It was given up before it was begun.
+    Rejected(String),
+    /// It was begun.
+    Begun,
+    /// What is bought for it is ready: its nodes go.
+    Ready,
+    /// It was taken back: its nodes stay.
+    RolledBack(String),
 }
 
 /// How new nodes were chosen.

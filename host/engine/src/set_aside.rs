@@ -78,6 +78,7 @@ impl World {
             | Event::Outcome(_)
             | Event::Instances(_)
             | Event::Interrupted { .. }
+            | Event::ProviderDrift { .. }
             | Event::PolicyLoaded { .. }
             | Event::SetAside { .. } => return,
         };

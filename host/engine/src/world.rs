@@ -13,6 +13,7 @@ use whittle_model::{
 
 use crate::assigned::Assigned;
 use crate::intern::Interner;
+use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::Storage;
 pub(crate) use objects::WorldObjects;
@@ -122,6 +123,8 @@ pub struct World {
     pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
     pub(crate) overlays: BTreeMap<String, NodeOverlay>,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
+    /// What overlays make of catalogues.
+    pub(crate) overlaid: Overlaid,
     /// Labels of namespaces.
     pub(crate) namespaces: BTreeMap<String, Labels>,
     /// Offerings that answered "sold out", and until when they are left alone.
@@ -138,6 +141,8 @@ pub struct World {
     pub(crate) leaving: BTreeSet<String>,
     /// Claims that something happened to since the last round.
     pub(crate) touched: BTreeSet<String>,
+    /// Claims whose instance is no longer what their node class asks for, with the reason.
+    pub(crate) provider_drift: BTreeMap<String, String>,
     /// Objects that could not be read.
     pub(crate) aside: SetAside,
 }
@@ -178,6 +183,11 @@ impl World {
             priority_class: shape.priority_class.clone(),
             unsupported: shape.unsupported.clone(),
         })
+    }
+
+    /// Names of all pods, in order.
+    pub fn pod_keys(&self) -> impl Iterator<Item = &PodKey> {
+        self.pods.keys()
     }
 
     /// Pods that kube-scheduler could not place, in the order of their names.
@@ -227,6 +237,24 @@ impl World {
     #[must_use]
     pub fn catalog(&self, node_class: &str) -> Option<&Catalog> {
         self.catalogs.get(node_class).map(Arc::as_ref)
+    }
+
+    /// What a claim can become, with what overlays make of that.
+    pub(crate) fn catalog_of(&self, claim: &NodeClaim) -> Option<&Catalog> {
+        let faces = self.overlaid.faces.get(&claim.node_pool);
+        let face = faces.into_iter().flatten().find(|face| face.holds(&claim.requirements));
+        face.map(|face| &*face.catalog).or_else(|| self.catalog(&claim.node_class))
+    }
+
+    /// What became of each overlay, by name; empty while overlays are switched off.
+    #[must_use]
+    pub const fn overlay_verdicts(&self) -> &BTreeMap<String, OverlayVerdict> {
+        &self.overlaid.verdicts
+    }
+
+    /// Looks anew at what overlays make of catalogues.
+    pub(crate) fn overlay(&mut self) {
+        self.overlaid = overlays::derive(self);
     }
 
     /// Names of the pods that hold room on a node.
@@ -443,6 +471,7 @@ impl World {
         }
         self.going.remove(name);
         self.leaving.remove(name);
+        self.provider_drift.remove(name);
         self.assigned.clear_claim(name);
     }
 
@@ -474,6 +503,11 @@ impl World {
             self.overlays.insert(overlay.name.clone(), (**overlay).clone());
         } else if let Event::NodeOverlayGone(name) = event {
             self.overlays.remove(name);
+        } else if let Event::ProviderDrift { claim, reason } = event {
+            match reason.as_ref().filter(|_| self.claims.contains_key(claim)) {
+                Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
+                None => self.provider_drift.remove(claim),
+            };
         } else {
             if matches!(event, Event::VolumeAttachmentGone(_) | Event::VolumeClaim(_)) {
                 self.touched.extend(self.going.iter().cloned());

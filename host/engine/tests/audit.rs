@@ -362,7 +362,10 @@ fn what_changed_since_the_plan_is_named() {
             let failure = whittle_model::LaunchFailure::InsufficientCapacity(vec![plan.nodes[0].choice.clone()]);
             common::door::outcome(Outcome::LaunchFailed { claim: "another".to_owned(), failure })
         }),
-        ("pool", Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: Some("no subnets".to_owned()) })),
+        (
+            "pool",
+            Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: Some("no subnets".to_owned()), ..NodeClass::default() }),
+        ),
         ("pool", Event::NodePoolGone(plan.nodes[0].claim.node_pool.clone())),
         ("once", boxed_pod(labelled("late", "late", 100))),
     ];

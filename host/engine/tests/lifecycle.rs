@@ -159,7 +159,7 @@ fn a_node_that_is_never_ready_times_out_after_thirty_minutes() {
     door.boots = false;
     door.pass(seconds(2));
     door.join();
-    door.pass(seconds(1));
+    door.pass(seconds(20)); // it keeps its taint meanwhile, for its pods to be nominated
     let actions = door.pass(seconds(30 * 60 - 3));
     assert_eq!(reasons(&actions), Vec::<&str>::new());
     assert_eq!(reasons(&door.pass(seconds(5))), ["InitializationTimeout"]);

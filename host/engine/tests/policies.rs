@@ -78,7 +78,7 @@ fn policed(name: &str) -> NodePool {
 
 fn engine(pools: &[NodePool], settings: Settings) -> Engine {
     let mut events = vec![Event::Settings(settings), Event::Catalog(Arc::new(catalog("default")))];
-    events.push(Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: None }));
+    events.push(Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: None, ..NodeClass::default() }));
     events.extend(pools.iter().map(|p| Event::NodePool(Box::new(p.clone()))));
     let mut engine = common::told(&events);
     engine.handle(&Event::Synced, NOW);

@@ -80,6 +80,16 @@ pub enum Action {
         /// The node's name.
         node: String,
     },
+    /// Keep new pods off a node that is to go once its replacement is ready: the same taint, and nothing else.
+    TaintNode {
+        /// The node's name.
+        node: String,
+    },
+    /// Let pods onto a node again that was to go and stays: taint `karpenter.sh/disrupted` off.
+    UncordonNode {
+        /// The node's name.
+        node: String,
+    },
     /// Ask a pod to leave through the eviction API, which may refuse for a PodDisruptionBudget. It is asked again.
     Evict {
         /// The pod.

@@ -91,6 +91,14 @@ pub enum Event {
         /// What AWS says.
         what: Interruption,
     },
+    /// What AWS has for a claim no longer is what its EC2NodeClass asks for, or is again.
+    ProviderDrift {
+        /// The claim's name.
+        claim: String,
+        /// `AMIDrift`, `SubnetDrift`, `SecurityGroupDrift`, `CapacityReservationDrift`, `PlacementGroupDrift`; `None`
+        /// when nothing differs.
+        reason: Option<String>,
+    },
     /// A policy's module was loaded, or another took its place: pods that wait are planned for again.
     PolicyLoaded {
         /// Name of the ScoringPolicy.

@@ -50,6 +50,16 @@ pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed"
 pub const PRICE_OVERLAY: &str = "karpenter.sh/price-overlay-applied";
 /// Annotation of a NodeClaim to whose capacity a NodeOverlay added: `true`.
 pub const CAPACITY_OVERLAY: &str = "karpenter.sh/capacity-overlay-applied";
+/// Annotation of a NodePool, and of claims made from it: the hash of its template.
+pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
+/// Annotation: how [`NODE_POOL_HASH`] was reckoned.
+pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+/// Annotation of an EC2NodeClass, and of claims made from it: the hash of its spec.
+pub const NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+/// Annotation: how [`NODE_CLASS_HASH`] was reckoned.
+pub const NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+/// Annotation of a pod: what its deletion costs beside that of others, as its ReplicaSet weighs it.
+pub const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// Taint of a node that is being drained.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint that a node carries from its boot until it is registered.

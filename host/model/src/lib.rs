@@ -50,7 +50,7 @@ pub use requirements::{Incompatible, Requirements};
 pub use resources::Resources;
 pub use scorer::{ListPrice, PolicyRecord, Scorer, ScorerFailure};
 pub use selector::{LabelSelector, SelectorOperator, SelectorRequirement};
-pub use settings::{Cluster, Features, Nomination, Packing, Settings};
+pub use settings::{Cluster, DisruptionSettings, Features, Nomination, Packing, Settings};
 pub use storage::{StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimPhase, VolumeLimits};
 pub use taint::{Effect, Taint, Toleration};
 pub use time::{Duration, Timestamp};

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Labels;
+
 /// A subnet nodes may stand in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Subnet {
@@ -16,6 +18,8 @@ pub struct Subnet {
 pub struct NodeClass {
     /// Its name.
     pub name: String,
+    /// Its annotations; the hash of its spec is among them.
+    pub annotations: Labels,
     /// Whether nodes may be launched from it; the reason when not.
     pub not_ready: Option<String>,
 }

@@ -68,6 +68,43 @@ impl Default for Features {
     }
 }
 
+/// How nodes are moved for their price or their configuration, besides what NodePools say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisruptionSettings {
+    /// How many nodes of the whole cluster may be on their way out at once, a count or a percentage; `None` leaves it to
+    /// the budgets of the pools.
+    pub cluster_budget: Option<String>,
+    /// How long a move has to look right before it is begun.
+    pub validation: Duration,
+    /// The least time between two looks for moves.
+    pub every: Duration,
+    /// Whether nodes are also exchanged for several others (1 to k, m to k).
+    pub reshape: bool,
+    /// What such an exchange has to save, in thousandths of what its nodes cost.
+    pub reshape_permille: u32,
+    /// Pods that were moved rest for so long from moves that only save money; zero lets them be moved at once.
+    pub churn_window: Duration,
+    /// After a change of policy, settings or prices so many voluntary moves an hour; `None` knows no slow start.
+    pub slow_start: Option<u32>,
+    /// How long a slow start lasts.
+    pub soak: Duration,
+}
+
+impl Default for DisruptionSettings {
+    fn default() -> Self {
+        Self {
+            cluster_budget: None,
+            validation: Duration::seconds(15),
+            every: Duration::seconds(10),
+            reshape: true,
+            reshape_permille: 50,
+            churn_window: Duration(0),
+            slow_start: None,
+            soak: Duration::minutes(60),
+        }
+    }
+}
+
 /// Settings; the defaults are Karpenter's where it has the setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -95,6 +132,8 @@ pub struct Settings {
     pub relax_min_values: bool,
     /// Spread constraints for pods that have none (`SCHEDULER_CONFIG`); their selectors are those of the pod's controller and Services.
     pub default_spread: Vec<TopologySpread>,
+    /// How nodes are moved.
+    pub disruption: DisruptionSettings,
     /// What is switched on besides.
     pub features: Features,
     /// Budget of the improvement phase, in steps; a step is about a hundred comparisons.
@@ -123,6 +162,7 @@ impl Default for Settings {
             respect_preferences: true,
             relax_min_values: false,
             default_spread: Vec::new(),
+            disruption: DisruptionSettings::default(),
             features: Features::default(),
             improvement_steps: 1_000_000,
         }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_engine::Report;
-use whittle_engine::report::{Choice, ClaimStep, PlannedClaim, Step, Unplaced};
+use whittle_engine::report::{Choice, ClaimStep, MoveStage, MoveStep, PlannedClaim, Step, Unplaced};
 use whittle_model::{PodKey, PolicyRecord, Timestamp};
 
 use crate::timeline::{Sale, TimelineEvent};
@@ -131,6 +131,15 @@ impl History {
                     Some(event) => event,
                     None => continue,
                 },
+                Step::Move(step) => match moved(*step, node_of) {
+                    Some(event) => event,
+                    None => continue,
+                },
+                Step::Blocked { claim, why } => {
+                    self.kept.insert(claim.clone(), why.clone());
+                    TimelineEvent::Kept { claim, why }
+                }
+                Step::Closed { .. } => continue,
                 Step::Nominated { node, pods } => TimelineEvent::Nominated { node, pods },
                 Step::SoldOut { offering, until } => TimelineEvent::SoldOut { offerings: vec![Sale::from(&offering)], until_ms: until.0 },
             };
@@ -204,6 +213,20 @@ impl History {
             }
         })
     }
+}
+
+/// A move as the timeline tells it. That empty nodes go is told as they go; that a move was found and is ready is told by
+/// what follows.
+fn moved(step: MoveStep, node_of: &dyn Fn(&str) -> String) -> Option<TimelineEvent> {
+    let (stage, why) = match step.stage {
+        MoveStage::Begun if step.reason == "Empty" => return None,
+        MoveStage::Found | MoveStage::Ready => return None,
+        MoveStage::Begun => ("begun", String::new()),
+        MoveStage::Rejected(why) => ("rejected", why),
+        MoveStage::RolledBack(why) => ("rolledBack", why),
+    };
+    let nodes = step.claims.iter().map(|claim| node_of(claim)).collect();
+    Some(TimelineEvent::Move { reason: step.reason, nodes, replacements: step.replacements, saves: step.saves, stage, why })
 }
 
 /// Adds an entry, together with an equal one before it.

@@ -77,6 +77,10 @@ pub(crate) struct Reality {
     on_node: BTreeMap<String, BTreeSet<PodKey>>,
     /// Pods without a node, with the time they entered kube-scheduler's queue.
     waiting: BTreeMap<PodKey, Timestamp>,
+    /// Those of them that kube-scheduler tries next: the others wait for something that may help them.
+    queued: BTreeSet<PodKey>,
+    /// Whether a flush is to come.
+    flushes: bool,
     /// Pods of DaemonSets, by set and node.
     daemons: BTreeMap<(PodKey, String), PodKey>,
     /// The node that a daemon's pod is made for.
@@ -106,6 +110,8 @@ impl Reality {
             member_of: BTreeMap::new(),
             on_node: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            queued: BTreeSet::new(),
+            flushes: false,
             daemons: BTreeMap::new(),
             pinned: BTreeMap::new(),
             made: 0,
@@ -122,6 +128,7 @@ impl Reality {
         match happening {
             Happening::Order(action) => self.carry(&action),
             Happening::Cycle => self.cycle(),
+            Happening::Flush => self.flush(),
             Happening::Start(pod) => self.start(&pod),
             Happening::Finish(pod) => self.finish(&pod),
             Happening::Vanish(pod, uid) => self.vanish(&pod, &uid),

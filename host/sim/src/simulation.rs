@@ -190,6 +190,7 @@ impl Simulation {
             }
             Happening::Order(_)
             | Happening::Cycle
+            | Happening::Flush
             | Happening::Start(_)
             | Happening::Finish(_)
             | Happening::Vanish(..)
@@ -334,6 +335,7 @@ impl Simulation {
                 // Offerings that are sold out for ever give no reason to wait.
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
                 Timer::SoldOut => "",
+                Timer::Replicas => "a static pool has fewer nodes than it keeps",
             };
             if !due.is_empty() {
                 return Err(format!("{due} in {}", deadline.at.since(now)));

@@ -247,6 +247,22 @@ pub enum TimelineEvent {
         /// Why.
         why: String,
     },
+    /// Nodes are exchanged for cheaper or newer ones, or might have been.
+    Move {
+        /// Why they go: `Underutilized` or `Drifted`.
+        reason: String,
+        /// Their nodes.
+        nodes: Vec<String>,
+        /// The claims that are made for them.
+        replacements: Vec<String>,
+        /// What it saves an hour.
+        #[serde(rename = "savesMicros", serialize_with = "micros")]
+        saves: Micros,
+        /// `begun`, `rejected` or `rolledBack`.
+        stage: &'static str,
+        /// Why it was given up; empty when it was not.
+        why: String,
+    },
     /// A claim goes.
     Removing {
         /// The claim.

@@ -39,7 +39,7 @@ impl Set {
 /// The node class of the only pool.
 #[must_use]
 pub fn node_class() -> NodeClass {
-    NodeClass { name: POOL.to_owned(), not_ready: None }
+    NodeClass { name: POOL.to_owned(), not_ready: None, ..NodeClass::default() }
 }
 
 /// The 400 types and the one pool of Karpenter's `BenchmarkScheduling`, without pods.

@@ -43,7 +43,7 @@ impl Ours {
         }
         let classes: BTreeSet<&str> = input.pools.iter().map(|p| p.template.node_class.as_str()).collect();
         for name in classes {
-            tell(&Event::NodeClass(NodeClass { name: name.to_owned(), not_ready: None }));
+            tell(&Event::NodeClass(NodeClass { name: name.to_owned(), not_ready: None, ..NodeClass::default() }));
         }
         for pool in &input.pools {
             tell(&Event::NodePool(Box::new(pool.clone())));

@@ -9,9 +9,11 @@ POST /_ctl steers it and answers with what it holds:
   end     [instance id...]                           instances end from outside
   send    [queue, body]                              a message on a queue, as EventBridge sends it
   zero    true                                       forget the calls counted so far
+  record  true                                       answer with the controller's calls so far, each once, as IAM would be asked about them
   show    true                                       answer with instances, launch templates, and the number of queued messages
 """
 import base64, csv, io, json, re, sys, threading, time
+from urllib.parse import parse_qsl
 
 from moto.core import DEFAULT_ACCOUNT_ID as ACCOUNT
 from moto.core.utils import utcnow
@@ -20,6 +22,7 @@ from moto.ec2.models.fleets import Fleet
 from moto.ec2.responses.fleets import Fleets
 from moto.ec2.responses.spot_instances import SpotInstances
 from moto.ec2.utils import convert_tag_spec
+from moto.iam.models import iam_backends
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from moto.sqs.models import sqs_backends
 from moto.ssm.models import Parameter, ssm_backends
@@ -29,6 +32,7 @@ REGION = "us-east-1"
 with open(sys.argv[2]) as table:
     ON_DEMAND = {r["instance_type"]: int(r["micro_usd_per_hour"]) / 1e6 for r in csv.DictReader(table) if r["region"] == REGION}
 SOLD_OUT, FAULTS, CALLS, ANSWERS, FLEETS, TOKENS = set(), [], {}, {}, [], {}
+RECORDS = {}
 FLEET_LOCK = threading.Lock()
 
 
@@ -168,6 +172,42 @@ def show():
     return {"instances": instances, "templates": templates, "fleets": FLEETS, "queued": queued}
 
 
+def resources_of(params):
+    """What a call names and is there already: tags, and of launch templates what they ask for."""
+    ec2, found = ec2_backends[ACCOUNT][REGION], {}
+    instances = {i.id: i for r in ec2.reservations.values() for i in r.instances}
+    templates = {key: t for t in ec2.launch_templates.values() for key in (t.id, t.name)}
+    profiles = {p.name: p for p in iam_backends[ACCOUNT]["aws"].instance_profiles.values()}
+    for value in set(params.values()):
+        if value in instances:
+            found[value] = {"kind": "instance", "tags": tags_of(instances[value])}
+        elif value in templates:
+            data = templates[value].latest_version().data
+            specs = data.get("TagSpecifications") or data.get("TagSpecification") or []
+            profile = (data.get("IamInstanceProfile") or {}).get("Name")
+            roles = [role.name for role in profiles[profile].roles] if profile in profiles else []
+            found[value] = {"kind": "launch-template", "id": templates[value].id, "tags": tags_of(templates[value]), "roles": roles,
+                            "specs": [{"type": spec["ResourceType"], "tags": {t["Key"]: t["Value"] for t in spec.get("Tags") or spec.get("Tag") or []}} for spec in specs]}
+        elif value in profiles:
+            found[value] = {"kind": "instance-profile", "tags": {t["Key"]: t["Value"] for t in profiles[value].tags or []}}
+    return found
+
+
+def record(env, action, body):
+    """Notes a call of the controller: service and region it was signed for, action, parameters, resources as they were."""
+    signed = re.search(r"Credential=[^/]+/\d+/([\w-]+)/([\w-]+)/", env.get("HTTP_AUTHORIZATION", ""))
+    if "aws-sdk-rust" not in env.get("HTTP_USER_AGENT", "") or not signed:
+        return
+    if env.get("HTTP_X_AMZ_TARGET"):
+        params = {k: v for k, v in json.loads(body or b"{}").items() if isinstance(v, str)}
+    else:
+        params = dict(parse_qsl(body.decode(errors="replace")))
+    told = {"service": signed[2], "region": signed[1], "action": action.rsplit(".", 1)[-1], "path": env["PATH_INFO"], "params": params}
+    told["params"].pop("ClientToken", None)
+    told["resources"] = resources_of(params)
+    RECORDS[json.dumps(told, sort_keys=True, default=str)] = told
+
+
 EMPTY = {"DescribePlacementGroups": "placementGroupSet", "DescribeCapacityReservations": "capacityReservationSet", "DescribeInstanceTopology": "instanceSet"}
 CACHED = ("DescribeInstanceTypes", "DescribeInstanceTypeOfferings", "DescribeSpotPriceHistory")
 app = DomainDispatcherApplication(create_backend_app)
@@ -189,7 +229,10 @@ def control(told):
     if told.get("zero"):
         CALLS.clear()
         FLEETS.clear()
-    return {"calls": CALLS, **(show() if told.get("show") else {})}
+    records = list(RECORDS.values()) if told.get("record") else []
+    if told.get("record"):
+        RECORDS.clear()
+    return {"calls": CALLS, "records": records, **(show() if told.get("show") else {})}
 
 
 def refusal(start, status, code):
@@ -226,6 +269,7 @@ def middleware(env, start):
     found = re.search(rb"(?:^|&)Action=(\w+)", body)
     action = env.get("HTTP_X_AMZ_TARGET") or (found[1].decode() if found else env["PATH_INFO"])
     CALLS[action] = CALLS.get(action, 0) + 1
+    record(env, action, body)
     for fault in FAULTS:
         if fault["action"] == action and fault["n"] > 0:
             fault["n"] -= 1

@@ -113,6 +113,14 @@ impl Aws {
         Ok(told["calls"].as_object().into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_u64()?))).collect())
     }
 
+    /// The controller's calls since this was last asked, each once.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub(crate) fn records(&self) -> Result<Vec<Value>> {
+        Ok(self.told(&json!({ "record": true }))?["records"].as_array().cloned().unwrap_or_default())
+    }
+
     /// Ends all instances, forgets calls, and makes everything work again.
     ///
     /// # Errors

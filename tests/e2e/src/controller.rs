@@ -168,6 +168,11 @@ impl Controller {
         tail(&self.process.log, usize::MAX)
     }
 
+    /// Halts it where it stands, or lets it go on.
+    pub(crate) fn halt(&self, halted: bool) {
+        self.process.halt(halted);
+    }
+
     /// Ends it as a crash does.
     pub(crate) fn crash(mut self) {
         self.process.kill();

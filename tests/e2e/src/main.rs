@@ -7,6 +7,7 @@ mod audit;
 mod aws;
 mod bed;
 mod controller;
+mod iam;
 mod kube;
 mod process;
 mod scale;
@@ -23,6 +24,7 @@ use clap::{Parser, Subcommand};
 
 use bed::Bed;
 use controller::Binaries;
+use iam::Judge;
 use stage::Stage;
 use stories::{STORIES, Story};
 
@@ -65,6 +67,9 @@ enum Command {
         nodes: u32,
     },
 }
+
+/// Statements for what the bed does not have.
+const NOT_ON_THE_BED: [&str; 0] = [];
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
@@ -139,9 +144,13 @@ fn tell(stories: &[&Story], boot: u32, keep: bool) -> Result<bool> {
     let bed = Bed::start(&dir, boot, &say)?;
     let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
     println!("{:14} ok     {:5.0} s", "bed", started.elapsed().as_secs_f32());
-    let failed = stories.iter().filter(|story| !told(&stage, story)).count();
+    let mut judge = Judge::new(&bed.repository("examples/aws/policies"))?;
+    let mut failed = stories.iter().filter(|story| !told(&stage, story, &mut judge)).count();
+    if !permissions(&judge, stories.len() == STORIES.len()) {
+        failed += 1;
+    }
     drop(bed);
-    println!("{} of {} stories ok, {failed} FAILED, {:.0} s", stories.len() - failed, stories.len(), started.elapsed().as_secs_f32());
+    println!("{} stories, {failed} FAILED, {:.0} s", stories.len(), started.elapsed().as_secs_f32());
     if failed > 0 || keep {
         println!("logs, journals and the audit log are in {}", dir.display());
     } else {
@@ -150,12 +159,22 @@ fn tell(stories: &[&Story], boot: u32, keep: bool) -> Result<bool> {
     Ok(failed == 0)
 }
 
-fn told(stage: &Stage<'_>, story: &Story) -> bool {
+/// Whether a whole run needed every statement of the shipped IAM policies.
+fn permissions(judge: &Judge, whole: bool) -> bool {
+    let unused: Vec<&str> = judge.unused().into_iter().filter(|sid| !NOT_ON_THE_BED.contains(sid)).collect();
+    let ok = !whole || unused.is_empty();
+    let unused = if unused.is_empty() { "all used".to_owned() } else { format!("not used: {}", unused.join(", ")) };
+    println!("{:14} {} {} questions; statements {unused}", "permissions", if ok { "ok    " } else { "FAILED" }, judge.judged());
+    ok
+}
+
+fn told(stage: &Stage<'_>, story: &Story, judge: &mut Judge) -> bool {
     let started = Instant::now();
     stage.open(story.name);
     // A story that panics is a story that failed; the bed goes on.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (story.run)(stage)));
     let outcome = outcome.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked")));
+    let outcome = outcome.and_then(|()| judge.judge(&stage.bed.aws.records()?));
     let seconds = started.elapsed().as_secs_f32();
     match &outcome {
         Ok(()) => println!("{:14} ok     {seconds:5.0} s", story.name),

@@ -104,6 +104,11 @@ impl Process {
         self.kill();
     }
 
+    /// Halts it where it stands, or lets it go on.
+    pub(crate) fn halt(&self, halted: bool) {
+        signal_group(self.pid(), if halted { Signal::STOP } else { Signal::CONT });
+    }
+
     /// Asks it to end, and ends it when it does not within `patience`. Says whether it ended by itself.
     pub(crate) fn stop(&mut self, patience: Duration) -> bool {
         signal_group(self.pid(), Signal::TERM);

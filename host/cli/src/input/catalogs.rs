@@ -72,7 +72,7 @@ impl Catalogs {
         }
         let assume = |name: String| {
             let catalog = build(&self.defaults(&name), &self.sources)?;
-            let class = NodeClass { name: name.clone(), not_ready: None };
+            let class = NodeClass { name: name.clone(), not_ready: None, ..NodeClass::default() };
             Ok((name, ScenarioObject::NodeClass(class, Arc::new(catalog))))
         };
         names.into_iter().map(assume).collect()

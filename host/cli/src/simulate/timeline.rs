@@ -128,6 +128,7 @@ impl Timeline {
             | TimelineEvent::Policy { .. }
             | TimelineEvent::PolicyFailed { .. }
             | TimelineEvent::Kept { .. }
+            | TimelineEvent::Move { .. }
             | TimelineEvent::Removing { .. }
             | TimelineEvent::Interrupted { .. }
             | TimelineEvent::InstanceLost { .. }
@@ -333,6 +334,7 @@ fn style(event: &TimelineEvent) -> Style {
         | TimelineEvent::Initialized { .. }
         | TimelineEvent::Nominated { .. }
         | TimelineEvent::Kept { .. }
+        | TimelineEvent::Move { .. }
         | TimelineEvent::Removing { .. }
         | TimelineEvent::Removed { .. }
         | TimelineEvent::Restarted {} => Style::new(),

@@ -13,16 +13,6 @@ pub(crate) fn daemon_set(written: &apps::DaemonSet, cx: &mut Cx) -> DaemonSet {
         let template =
             cx.key("template", |cx| pod::template(&key, "DaemonSet", spec.template.metadata.as_ref(), spec.template.spec.as_ref(), cx));
         workload::matching_selector(&spec.selector, &template.labels, cx);
-        let mut template = template;
-        template.unsupported.retain(|path| !harmless(path));
         DaemonSet { key, template }
     })
-}
-
-/// What does not bear on a daemon's place: it goes to every node that it may, so preferences choose
-/// nothing; and its host ports bar only pods with host ports, which this version does not plan for.
-fn harmless(path: &str) -> bool {
-    path.ends_with(".hostPort")
-        || path.ends_with(".containerPort")
-        || path.ends_with("nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution")
 }

@@ -7,6 +7,7 @@ mod affinity;
 mod amounts;
 mod daemon_set;
 mod disruption;
+mod host_ports;
 mod kubelet;
 mod names;
 mod node;
@@ -16,11 +17,14 @@ mod node_class_rules;
 mod node_pool;
 mod others;
 mod pod;
+mod pod_affinity;
 mod pod_limits;
+mod pod_volumes;
 mod requests;
 mod requirement;
 mod scoring_policy;
 mod selector;
+mod spread;
 mod taints;
 mod workload;
 
@@ -102,6 +106,17 @@ impl Cx {
     /// A rule broken at `key`.
     pub fn broken_at(&mut self, key: &str, what: impl Into<String>) {
         self.key(key, |cx| cx.broken(what));
+    }
+
+    /// Reads what an object can do without. In an object that a server took, what breaks a rule of ours is left out.
+    pub fn unless_odd<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        let before = self.problems.len();
+        let read = f(self);
+        if !self.live || self.problems.len() == before {
+            return Some(read);
+        }
+        self.problems.truncate(before);
+        None
     }
 
     /// What stands at `key` cannot be read by this version.

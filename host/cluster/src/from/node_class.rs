@@ -63,7 +63,11 @@ pub(crate) fn node_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassO
         list_unsupported(spec, cx);
         let family = family(spec, cx);
         NodeClassObject {
-            class: NodeClass { name, not_ready: not_ready(conditions) },
+            class: NodeClass {
+                name,
+                annotations: written.metadata.annotations.clone().unwrap_or_default(),
+                not_ready: not_ready(conditions),
+            },
             root_volume_bytes: root_volume(spec, &family, cx),
             family,
             zone_ids: subnets.iter().filter_map(|s| Some((s.zone.clone(), s.zone_id.clone()?))).collect(),

@@ -20,7 +20,7 @@ pub(super) fn requests(spec: &core::PodSpec, status: Option<&core::PodStatus>, c
     let container_statuses = statuses(status.and_then(|s| s.container_statuses.as_ref()));
     let (mut init, mut containers) = (Vec::new(), Vec::new());
     cx.each("initContainers", spec.init_containers.as_deref().unwrap_or_default(), |cx, one| {
-        let sidecar = one.restart_policy.as_deref() == Some("Always");
+        let sidecar = is_sidecar(one);
         if let Some(policy) = one.restart_policy.as_deref()
             && one.restart_policy_rules.is_none()
         {
@@ -32,6 +32,18 @@ pub(super) fn requests(spec: &core::PodSpec, status: Option<&core::PodStatus>, c
     let level = pod_level(spec, &init, &containers, cx);
     let overhead = resources_of("overhead", spec.overhead.as_ref(), cx);
     effective_requests(&init, &containers, &level, &overhead)
+}
+
+/// Whether this init container keeps running beside the others.
+pub(super) fn is_sidecar(init: &core::Container) -> bool {
+    init.restart_policy.as_deref() == Some("Always")
+}
+
+/// Whether the pod asks for devices by resource claims.
+pub(super) fn resource_claims(spec: &core::PodSpec) -> bool {
+    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let of_containers = containers.filter_map(|one| one.resources.as_ref()?.claims.as_ref()).any(|claims| !claims.is_empty());
+    of_containers || spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty())
 }
 
 fn of_container(container: &core::Container, statuses: &[core::ContainerStatus], cx: &mut Cx) -> Resources {
@@ -49,9 +61,6 @@ fn of_container(container: &core::Container, statuses: &[core::ContainerStatus],
 fn requested(written: &core::ResourceRequirements, cx: &mut Cx) -> Resources {
     for (key, list) in [("requests", &written.requests), ("limits", &written.limits)] {
         cx.key(key, |cx| list.iter().flatten().for_each(|(name, _)| check_resource_name(name, cx)));
-    }
-    if written.claims.as_ref().is_some_and(|c| !c.is_empty()) {
-        cx.cannot_read("claims");
     }
     let mut all = resources_of("requests", written.requests.as_ref(), cx);
     for (name, limit) in amounts("limits", written.limits.as_ref(), cx) {

@@ -1,7 +1,7 @@
 //! Requirements of NodePools and claims, and of pods' node affinity.
 
 use k8s_openapi::api::core::v1 as core;
-use whittle_model::{Operator, Requirement, Requirements, keys};
+use whittle_model::{Operator, Requirement, RequirementError, Requirements, keys};
 
 use super::{Cx, names, not_one_of};
 use crate::{api, yaml::closest};
@@ -81,6 +81,8 @@ fn requirement(key: &str, operator: &str, values: &[String], operators: &[Operat
     }
     match Requirement::new(key, parsed, values) {
         Ok(requirement) => Some(requirement),
+        // The server took it: no node meets it.
+        Err(RequirementError::NotOneInteger { .. }) if !check => Some(Requirement::any_of(key, &[])),
         Err(error) => {
             cx.broken_at("values", error.to_string());
             None

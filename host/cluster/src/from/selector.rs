@@ -1,7 +1,7 @@
 //! Label selectors.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
-use whittle_model::{LabelSelector, SelectorOperator, SelectorRequirement};
+use whittle_model::{LabelSelector, Labels, SelectorOperator, SelectorRequirement};
 
 use super::{Cx, names};
 
@@ -18,7 +18,9 @@ pub(super) fn selector(key: &str, written: &meta::LabelSelector, cx: &mut Cx) ->
     let mut all = LabelSelector::of_labels(&labels);
     cx.key(key, |cx| {
         cx.key("matchLabels", |cx| {
-            for (key, value) in &labels {
+            // A value that no label can have just matches nothing.
+            let live = cx.live;
+            for (key, value) in labels.iter().filter(|_| !live) {
                 if let Some(what) = names::key_fault(key).or_else(|| names::value_fault(value)) {
                     cx.broken_at(key, what);
                 }
@@ -30,6 +32,34 @@ pub(super) fn selector(key: &str, written: &meta::LabelSelector, cx: &mut Cx) ->
     });
     all.requirements.sort();
     all
+}
+
+/// The selector at `key`; an absent one selects nothing.
+pub(super) fn selector_or_nothing(key: &str, written: Option<&meta::LabelSelector>, cx: &mut Cx) -> LabelSelector {
+    written.map_or_else(LabelSelector::nothing, |written| selector(key, written, cx))
+}
+
+/// Whether this is the selector that an absent one is read as.
+pub(super) fn is_nothing(selector: &LabelSelector) -> bool {
+    *selector == LabelSelector::nothing()
+}
+
+/// Adds what `matchLabelKeys` (or, not `alike`, `mismatchLabelKeys`) mean for a pod with these labels. Newer servers have
+/// written it into the selector already.
+pub(super) fn merge_label_keys(selector: &mut LabelSelector, labels: &Labels, keys: Option<&[String]>, alike: bool) {
+    if is_nothing(selector) {
+        return;
+    }
+    let operator = if alike { SelectorOperator::In } else { SelectorOperator::NotIn };
+    for key in keys.unwrap_or_default() {
+        // A key that the pod does not have is ignored.
+        let Some(value) = labels.get(key) else { continue };
+        let more = SelectorRequirement { key: key.clone(), operator, values: vec![value.clone()] };
+        if !selector.requirements.contains(&more) {
+            selector.requirements.push(more);
+        }
+    }
+    selector.requirements.sort();
 }
 
 fn expression(written: &meta::LabelSelectorRequirement, cx: &mut Cx) -> Option<SelectorRequirement> {

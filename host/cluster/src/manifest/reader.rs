@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::{apps::v1 as apps, batch::v1 as batch, core::v1 as core, policy::v1 as policy, scheduling::v1 as scheduling};
 use serde::de::DeserializeOwned;
+use whittle_model::{Labels, NodePool};
 
 use super::{
     Fault, Located, ManifestError, Object, Problem,
@@ -9,7 +10,8 @@ use super::{
 };
 use crate::{
     api, from,
-    from::Cx,
+    from::{Cx, NodeClassObject},
+    hash,
     yaml::{self, Data, Path, SyntaxError, Yaml},
 };
 
@@ -115,8 +117,8 @@ impl Reader<'_> {
                 cx.unsupported.push(format!("kind {kind}"));
                 Some(skipped())
             }
-            Role::NodePool => self.typed::<api::NodePool>(subject).map(|o| Object::NodePool(Box::new(from::node_pool(&o, &mut cx)))),
-            Role::NodeClass => self.typed::<api::EC2NodeClass>(subject).map(|o| Object::NodeClass(Box::new(from::node_class(&o, &mut cx)))),
+            Role::NodePool => self.typed::<api::NodePool>(subject).map(|o| Object::NodePool(Box::new(hashed_pool(&o, &mut cx)))),
+            Role::NodeClass => self.typed::<api::EC2NodeClass>(subject).map(|o| Object::NodeClass(Box::new(hashed_class(&o, &mut cx)))),
             Role::NodeClaim => self.typed::<api::NodeClaim>(subject).map(|o| Object::NodeClaim(Box::new(from::node_claim(&o, &mut cx)))),
             Role::Node => self.typed::<core::Node>(subject).map(|o| Object::Node(Box::new(from::node(&o, &mut cx)))),
             Role::Pod => self.typed::<core::Pod>(subject).map(|o| Object::Pod(Box::new(from::pod(&o, &mut cx)))),
@@ -222,6 +224,29 @@ impl Reader<'_> {
 }
 
 /// Kind and name of an object, as far as it has them.
+/// A pool with the hash of its template, which the controller writes on a live one.
+fn hashed_pool(written: &api::NodePool, cx: &mut Cx) -> NodePool {
+    let mut pool = from::node_pool(written, cx);
+    let hash = || hash::node_pool_hash(written);
+    stamp(&mut pool.annotations, cx.live, (hash::NODE_POOL_HASH, hash), (hash::NODE_POOL_HASH_VERSION, hash::NODE_POOL_VERSION));
+    pool
+}
+
+/// A class with the hash of its spec, which the controller writes on a live one.
+fn hashed_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassObject {
+    let mut object = from::node_class(written, cx);
+    let hash = || hash::node_class_hash(written, None);
+    stamp(&mut object.class.annotations, cx.live, (hash::NODE_CLASS_HASH, hash), (hash::NODE_CLASS_HASH_VERSION, hash::NODE_CLASS_VERSION));
+    object
+}
+
+fn stamp(annotations: &mut Labels, live: bool, (key, hash): (&str, impl Fn() -> String), (version, number): (&str, &str)) {
+    if !live || !annotations.contains_key(key) {
+        annotations.insert(key.to_owned(), hash());
+        annotations.insert(version.to_owned(), number.to_owned());
+    }
+}
+
 fn name_of(kind: Option<&str>, root: &Yaml) -> String {
     let name = root.text_at(&["metadata", "name"]).or(root.text_at(&["metadata", "generateName"]));
     let namespace = root.text_at(&["metadata", "namespace"]);

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Taint;
 use serde_json::{Map, Value, json};
 use whittle_model::{Labels, keys};
 
-use super::claim::{FINALIZER, owner, taint};
+use super::claim::{self, FINALIZER, owner};
 use super::patch::{Fields, missing};
 use super::seen::NodeParts;
 use crate::api;
@@ -44,7 +44,7 @@ fn registered(live: &NodeParts, wanted: &[whittle_model::Taint]) -> Vec<Taint> {
     let synced = live.metadata.labels.as_ref().is_none_or(|labels| labels.get(DO_NOT_SYNC_TAINTS).is_none_or(|v| v != "true"));
     let mut all: Vec<Taint> = live.spec.taints.iter().flatten().filter(|t| t.key != keys::UNREGISTERED_TAINT).cloned().collect();
     for given in wanted.iter().filter(|t| synced && !keys::ephemeral_taint(&t.key) && t.key != keys::DISRUPTED_TAINT) {
-        let given = taint(given);
+        let given = claim::taint(given);
         if !all.iter().any(|t| t.key == given.key && t.effect == given.effect) {
             all.push(given);
         }
@@ -57,11 +57,30 @@ pub(super) fn cordon(live: &NodeParts) -> Option<Value> {
     let mut metadata = Fields::default();
     let labels = BTreeMap::from([(EXCLUDED.to_owned(), "karpenter".to_owned())]);
     metadata.object("labels", missing(&labels, live.metadata.labels.as_ref()));
+    patch(live, metadata, with_disrupted(live))
+}
+
+/// Keeps new pods off `live`.
+pub(super) fn taint(live: &NodeParts) -> Option<Value> {
+    patch(live, Fields::default(), with_disrupted(live))
+}
+
+/// Lets pods and connections onto `live` again.
+pub(super) fn uncordon(live: &NodeParts) -> Option<Value> {
+    let mut metadata = Fields::default();
+    if live.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(EXCLUDED)) {
+        metadata.set("labels", json!({ EXCLUDED: null }));
+    }
+    let kept = live.spec.taints.iter().flatten().filter(|t| t.key != keys::DISRUPTED_TAINT).cloned().collect();
+    patch(live, metadata, kept)
+}
+
+fn with_disrupted(live: &NodeParts) -> Vec<Taint> {
     let mut taints = live.spec.taints.clone().unwrap_or_default();
     if !taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT && t.effect == "NoSchedule") {
         taints.push(Taint { key: keys::DISRUPTED_TAINT.to_owned(), effect: "NoSchedule".to_owned(), ..Taint::default() });
     }
-    patch(live, metadata, taints)
+    taints
 }
 
 /// Labels `live` as initialized.

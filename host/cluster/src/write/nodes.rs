@@ -44,6 +44,18 @@ impl Writer {
         self.change_node(&what, term, name, node::cordon).await
     }
 
+    pub(super) async fn taint_node(&self, name: &str) -> Result<Written, WriteError> {
+        let what = format!("taint Node {name}");
+        let term = self.door.term(&what)?;
+        self.change_node(&what, term, name, node::taint).await
+    }
+
+    pub(super) async fn uncordon_node(&self, name: &str) -> Result<Written, WriteError> {
+        let what = format!("uncordon Node {name}");
+        let term = self.door.term(&what)?;
+        self.change_node(&what, term, name, node::uncordon).await
+    }
+
     async fn change_node(
         &self,
         what: &str,

@@ -125,6 +125,8 @@ impl Writer {
             Action::LabelNode { node, labels } => self.label_node(node, labels).await,
             Action::Evict { pod, uid } => self.evict(pod, uid).await,
             Action::DeletePod { pod, uid, grace_seconds } => self.delete_pod(pod, uid, *grace_seconds).await,
+            Action::TaintNode { node } => self.taint_node(node).await,
+            Action::UncordonNode { node } => self.uncordon_node(node).await,
             Action::ReleaseNode { node } => self.release_node(node).await,
             Action::ReleaseClaim { claim } => self.release_claim(claim).await,
             Action::Launch { .. } | Action::Terminate { .. } | Action::TagInstance { .. } | Action::TerminateStray { .. } => {

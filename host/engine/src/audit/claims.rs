@@ -28,7 +28,6 @@ pub(super) fn check<'w>(world: &'w World, plan: &'w Plan, loads: &Loads, kinds: 
         }
         let taints: Vec<_> = node.claim.taints.iter().collect();
         tenants::taints(world, &place, &taints, load, found);
-        tenants::affinity(world, &place, load, &[], found);
     }
 }
 
@@ -62,7 +61,7 @@ pub(super) fn hold(world: &World, claim: &NodeClaim, place: &str, load: &[Group]
 
 /// Whether all that a claim may become within its requirements meets `wanted`. That it keeps
 /// within them is looked at by itself.
-fn implied(requirements: &Requirements, wanted: &Requirements) -> bool {
+pub(super) fn implied(requirements: &Requirements, wanted: &Requirements) -> bool {
     wanted.iter().all(|want| requirements.get(want.key()).is_some_and(|have| narrower(have, want)))
 }
 
@@ -148,9 +147,12 @@ fn contains(all: &Labels, some: &Labels) -> bool {
 }
 
 /// Why nothing may be bought from a pool.
-fn closed(world: &World, pool: &NodePool) -> Option<String> {
+pub(super) fn closed(world: &World, pool: &NodePool) -> Option<String> {
     if pool.deleting {
         return Some("it is being deleted".to_owned());
+    }
+    if pool.replicas.is_some() {
+        return Some("it keeps a number of nodes of its own".to_owned());
     }
     match world.node_classes.get(&pool.template.node_class) {
         None => Some("its node class does not exist".to_owned()),

@@ -46,7 +46,7 @@ fn most(world: &World, claim: &NodeClaim, resource: &str) -> i64 {
     if claim.status.launched.is_some() {
         return claim.status.capacity.get(resource);
     }
-    let (catalog, named) = (world.catalog(&claim.node_class), claim.requirements.get(keys::INSTANCE_TYPE));
+    let (catalog, named) = (world.catalog_of(claim), claim.requirements.get(keys::INSTANCE_TYPE));
     let types = named.into_iter().flat_map(|r| r.values()).filter_map(|name| catalog?.get(name));
     types.map(|t| t.capacity.get(resource)).max().unwrap_or(0)
 }

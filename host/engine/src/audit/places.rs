@@ -12,10 +12,10 @@ use crate::plan::Plan;
 use crate::world::World;
 
 /// A node as pods will find it once it is in use.
-struct Stand<'w> {
-    labels: &'w Labels,
-    taints: Vec<&'w Taint>,
-    allocatable: &'w Resources,
+pub(super) struct Stand<'w> {
+    pub(super) labels: &'w Labels,
+    pub(super) taints: Vec<&'w Taint>,
+    pub(super) allocatable: &'w Resources,
 }
 
 pub(super) fn check<'w>(world: &'w World, plan: &Plan, loads: &Loads, kinds: &mut Kinds<'w>, found: &mut Findings) {
@@ -30,7 +30,7 @@ pub(super) fn check<'w>(world: &'w World, plan: &Plan, loads: &Loads, kinds: &mu
 
 fn on_node(world: &World, node: &Node, load: &[Group], found: &mut Findings) {
     let place = format!("node {}", node.name);
-    let claim = world.claims.values().find(|c| !node.provider_id.is_empty() && c.status.provider_id == node.provider_id);
+    let claim = claim_of(world, node);
     if node.deleting || node.cordoned || claim.is_some_and(|c| leaves(world, c)) {
         found.object("taints", format!("{place} is cordoned or going"));
     }
@@ -41,13 +41,20 @@ fn on_node(world: &World, node: &Node, load: &[Group], found: &mut Findings) {
     stands(world, &place, &stand(node, claim), load, &present, &daemons_on(world, &present), found);
 }
 
+/// The claim of a node, if it has one.
+pub(super) fn claim_of<'w>(world: &'w World, node: &Node) -> Option<&'w NodeClaim> {
+    let provider_id = &node.provider_id;
+    let claim = world.claims.get(world.claim_by_provider.get(provider_id)?)?;
+    (claim.status.provider_id == *provider_id && !provider_id.is_empty()).then_some(claim)
+}
+
 /// Whether a claim goes, or was told to.
 fn leaves(world: &World, claim: &NodeClaim) -> bool {
     claim.deleting || world.leaving.contains(&claim.name)
 }
 
 /// Until a node has registered, its claim knows better what it will be.
-fn stand<'w>(node: &'w Node, claim: Option<&'w NodeClaim>) -> Stand<'w> {
+pub(super) fn stand<'w>(node: &'w Node, claim: Option<&'w NodeClaim>) -> Stand<'w> {
     match claim {
         Some(claim) if claim.status.registered.is_none() => {
             Stand { labels: &claim.labels, taints: claim.taints.iter().collect(), allocatable: &claim.status.allocatable }
@@ -61,18 +68,21 @@ fn stand<'w>(node: &'w Node, claim: Option<&'w NodeClaim>) -> Stand<'w> {
     }
 }
 
+/// A claim whose instance is bought, before its node is there.
+pub(super) fn stand_of_claim(claim: &NodeClaim) -> Stand<'_> {
+    Stand { labels: &claim.labels, taints: claim.taints.iter().collect(), allocatable: &claim.status.allocatable }
+}
+
 fn on_claim<'w>(world: &'w World, claim: &'w NodeClaim, load: &[Group], kinds: &mut Kinds<'w>, found: &mut Findings) {
     let place = format!("claim {}", claim.name);
     if leaves(world, claim) {
         found.object("taints", format!("{place} is going"));
     }
-    let taints: Vec<&Taint> = claim.taints.iter().collect();
     if claim.status.launched.is_some() {
-        let stand = Stand { labels: &claim.labels, taints, allocatable: &claim.status.allocatable };
-        return stands(world, &place, &stand, load, &[], &BTreeSet::new(), found);
+        return stands(world, &place, &stand_of_claim(claim), load, &[], &BTreeSet::new(), found);
     }
+    let taints: Vec<&Taint> = claim.taints.iter().collect();
     tenants::taints(world, &place, &taints, load, found);
-    tenants::affinity(world, &place, load, &[], found);
     claims::hold(world, claim, &place, load, &kinds.of(claim), found);
 }
 
@@ -87,7 +97,6 @@ fn stands(
     found: &mut Findings,
 ) {
     tenants::taints(world, place, &stand.taints, load, found);
-    tenants::affinity(world, place, load, present, found);
     for shape in tenants::shapes(load) {
         if !accepts(&world.shapes.value(shape).affinity, stand.labels) {
             found.object("labels", format!("{place} has labels that a pod planned for it does not accept"));
@@ -106,7 +115,7 @@ fn stands(
     }
 }
 
-fn accepts(affinity: &Affinity, labels: &Labels) -> bool {
+pub(super) fn accepts(affinity: &Affinity, labels: &Labels) -> bool {
     affinity.node_selector.met_by(labels) && (affinity.node_terms.is_empty() || affinity.node_terms.iter().any(|t| t.met_by(labels)))
 }
 
@@ -121,7 +130,7 @@ fn present(world: &World, node: &str) -> Vec<Group> {
 }
 
 /// The DaemonSets that have their pod there already: namespace and name.
-fn daemons_on<'w>(world: &'w World, present: &[Group]) -> BTreeSet<(&'w str, &'w str)> {
+pub(super) fn daemons_on<'w>(world: &'w World, present: &[Group]) -> BTreeSet<(&'w str, &'w str)> {
     let identities = present.iter().map(|group| world.identities.value(group.identity));
     identities
         .filter_map(|identity| {

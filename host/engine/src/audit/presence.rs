@@ -51,6 +51,19 @@ impl<'a> Outcome<'a> {
         }
     }
 
+    /// The values that the node may show under `key`.
+    pub(super) fn values(&self, key: &str) -> Vec<&'a str> {
+        let listed = |requirement: Option<&'a Requirement>| requirement.into_iter().flat_map(|r| r.values().iter().map(String::as_str));
+        match self.shown(key) {
+            Shown::Value(value) => vec![value],
+            Shown::Among(have) => {
+                let all = listed(self.instance_type.requirements.get(key)).chain(listed(self.claim.requirements.get(key)));
+                all.filter(|value| have.allows(value)).collect()
+            }
+            Shown::Absent => Vec::new(),
+        }
+    }
+
     /// Whether the node will certainly meet `wanted`.
     fn meets(&self, wanted: &Requirement) -> bool {
         match self.shown(wanted.key()) {
@@ -82,8 +95,8 @@ impl<'a> Outcome<'a> {
             && (terms.is_empty() || terms.iter().any(|term| term.iter().all(|r| self.meets(r))))
     }
 
-    /// Whether a daemon with this affinity might run there.
-    fn may_welcome(&self, affinity: &Affinity) -> bool {
+    /// Whether a pod with this affinity might run there, however what is open is settled.
+    pub(super) fn may_welcome(&self, affinity: &Affinity) -> bool {
         let terms = &affinity.node_terms;
         affinity.node_selector.iter().all(|r| self.may_meet(r))
             && (terms.is_empty() || terms.iter().any(|term| term.iter().all(|r| self.may_meet(r))))
@@ -164,9 +177,22 @@ impl<'w> Kinds<'w> {
         Self { world, now, known: BTreeMap::new() }
     }
 
+    /// Every node that `claim` may become.
+    pub(super) fn outcomes(&mut self, claim: &'w NodeClaim) -> Vec<Outcome<'w>> {
+        let facts = self.of(claim);
+        facts.iter().flat_map(|f| f.open.iter().map(|offering| Outcome { claim, instance_type: f.instance_type, offering })).collect()
+    }
+
+    /// Every node that `claim` may become today.
+    pub(super) fn for_sale(&mut self, claim: &'w NodeClaim) -> Vec<Outcome<'w>> {
+        let (world, now) = (self.world, self.now);
+        let sold = |outcome: &Outcome<'_>| for_sale(world, &outcome.instance_type.name, outcome.offering, now);
+        self.outcomes(claim).into_iter().filter(sold).collect()
+    }
+
     /// The facts of each type that `claim` names and its catalogue knows.
     pub(super) fn of(&mut self, claim: &'w NodeClaim) -> Vec<&Facts<'w>> {
-        let (Some(catalog), Some(named)) = (self.world.catalog(&claim.node_class), claim.requirements.get(keys::INSTANCE_TYPE)) else {
+        let (Some(catalog), Some(named)) = (self.world.catalog_of(claim), claim.requirements.get(keys::INSTANCE_TYPE)) else {
             return Vec::new();
         };
         let facts = self.known.entry(Kind(claim)).or_default();
@@ -219,5 +245,5 @@ fn key_of(instance_type: &str, zone: &str, capacity_type: CapacityType) -> Offer
 
 /// The catalogue of a claim.
 pub(super) fn catalog_of<'w>(world: &'w World, claim: &NodeClaim) -> Option<&'w Catalog> {
-    world.catalog(&claim.node_class)
+    world.catalog_of(claim)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use whittle_model::{Duration, PodKey, Timestamp, keys};
 
-use super::Findings;
+use super::{Findings, places};
 use crate::intern::Lookup;
 use crate::plan::Plan;
 use crate::world::{PodRecord, World};
@@ -63,10 +63,7 @@ pub(super) fn call<'w>(world: &'w World, plan: &'w Plan, now: Timestamp, found: 
 
 /// Nodes that are on their way out, by name.
 fn going(world: &World) -> BTreeMap<&str, ()> {
-    let leaves = |node: &&whittle_model::Node| {
-        node.deleting
-            || world.claims.values().any(|c| c.deleting && !node.provider_id.is_empty() && c.status.provider_id == node.provider_id)
-    };
+    let leaves = |node: &&whittle_model::Node| node.deleting || places::claim_of(world, node).is_some_and(|c| c.deleting);
     world.nodes.values().filter(leaves).map(|node| (node.name.as_str(), ())).collect()
 }
 
@@ -134,7 +131,11 @@ fn name_all<'w>(
     }
     let groups = gather(kinds);
     for group in &groups {
-        let unknown = &world.shapes.value(group.shape).unsupported;
+        let shape = world.shapes.value(group.shape);
+        let unknown = &shape.unsupported;
+        if shape.resource_claims {
+            found.object("once", format!("{place} is for a pod that asks for devices by resource claims"));
+        }
         if !unknown.is_empty() {
             found.object("once", format!("{place} is for a pod that is not understood ({})", unknown.join(", ")));
         }

@@ -1,7 +1,7 @@
-//! What pods ask of a place: their sum, the taints they must bear, and whom they exclude (rule
-//! `affinity`).
+//! What pods ask of a place: their sum, and the taints they must bear; and which namespaces their terms
+//! look at.
 
-use whittle_model::{Resources, Taint};
+use whittle_model::{Labels, PodAffinityTerm, Resources, Taint};
 
 use super::Findings;
 use super::roll::Group;
@@ -39,28 +39,12 @@ pub(super) fn taints(world: &World, place: &str, taints: &[&Taint], load: &[Grou
     }
 }
 
-/// Rule `affinity`: no pod of the load shares the place with one that either excludes, be that a
-/// pod of the load or one that is there already.
-pub(super) fn affinity(world: &World, place: &str, load: &[Group], present: &[Group], found: &mut Findings) {
-    for (at, group) in load.iter().enumerate() {
-        if group.count > 1 && excludes(world, group, group) {
-            found.object("affinity", format!("{place} is for {} pods that exclude each other", group.count));
-        }
-        for other in load[at + 1..].iter().chain(present) {
-            if excludes(world, group, other) || excludes(world, other, group) {
-                let names = [group, other].map(|g| world.identities.value(g.identity).namespace.as_str());
-                found.object("affinity", format!("{place} is for pods of {} and {} that exclude each other", names[0], names[1]));
-            }
-        }
+/// Whether a term looks at the pods of a namespace.
+pub(super) fn reaches(world: &World, term: &PodAffinityTerm, namespace: &str) -> bool {
+    if term.namespaces.iter().any(|name| name == namespace) {
+        return true;
     }
-}
-
-/// Whether a term of `one` selects `other`.
-fn excludes(world: &World, one: &Group, other: &Group) -> bool {
-    let terms = &world.shapes.value(one.shape).anti_affinity;
-    if terms.is_empty() {
-        return false;
-    }
-    let other = world.identities.value(other.identity);
-    terms.iter().any(|term| term.namespaces.contains(&other.namespace) && term.selector.matches(&other.labels))
+    let none = Labels::new();
+    let labels = world.namespaces.get(namespace).unwrap_or(&none);
+    term.namespace_selector.as_ref().is_some_and(|selector| selector.matches(labels))
 }

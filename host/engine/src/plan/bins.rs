@@ -6,9 +6,15 @@ use std::collections::BTreeMap;
 use whittle_model::{Labels, Node, NodeClaim, Pod, PodKey, Requirement, Requirements, Resources, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, times};
-use super::classes::{Class, Terms, share_any};
+use super::classes::Class;
+use super::field::Mask;
 use super::states::{States, offering_allows, type_allows};
 use super::tables::alternatives;
+use super::topology::class_rules::Level;
+use super::topology::set::Set;
+use super::topology::tally::{CounterId, Local, Tally, put, there};
+use super::topology::wishes::{Asking, Wish, beside, lasting};
+use super::topology::{FilterId, HOST, Topology};
 use crate::world::World;
 
 /// What is known of the labels of a node-to-be.
@@ -28,8 +34,12 @@ pub(crate) struct Bin<'w> {
     face: Face<'w>,
     taints: Vec<&'w Taint>,
     free: Amounts,
-    owned: Vec<u32>,
-    matched: Vec<u32>,
+    /// Its pods by counter.
+    local: Local,
+    /// By key: the domains it is in, or may come to be in.
+    reach: Vec<Set>,
+    /// The node filters it does not pass.
+    outside: Vec<FilterId>,
 }
 
 /// One placement that can be undone.
@@ -38,8 +48,7 @@ struct Entry {
     bin: usize,
     need: Amounts,
     count: i64,
-    owned: usize,
-    matched: usize,
+    local: Local,
 }
 
 /// All bins in order of use, with an undo log.
@@ -48,16 +57,33 @@ pub(crate) struct Bins<'w> {
     all: Vec<Bin<'w>>,
     numbers: BTreeMap<&'w str, usize>,
     log: Vec<Entry>,
+    /// By key and domain: the bins in it; by key: those in none.
+    inside: Vec<Vec<Mask>>,
+    without: Vec<Mask>,
+    /// By level: bins that refuse it for good, and the first that does not.
+    refused: Vec<Mask>,
+    first: Vec<usize>,
+}
+
+/// What a bin says to pods.
+enum Answer {
+    /// So many may come.
+    Welcome(usize),
+    /// Not as counts are now.
+    NotNow,
+    Never,
 }
 
 impl<'w> Bins<'w> {
     /// The bins of a world: initialized nodes first, then by name.
-    pub(crate) fn new(world: &'w World, dimensions: &Dimensions, terms: &mut Terms<'w>) -> Self {
+    pub(crate) fn new(world: &'w World, dimensions: &Dimensions, topology: &Topology<'w>, mut running: BTreeMap<&'w str, Local>) -> Self {
         let mut all: Vec<Bin<'w>> = Vec::new();
         for node in world.nodes.values() {
             let claim = world.claim_of(node);
             if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) && !world.pinned(&node.name) {
-                all.push(node_bin(world, node, claim, dimensions, terms));
+                let mut bin = node_bin(world, node, claim, dimensions);
+                bin.local = running.remove(node.name.as_str()).unwrap_or_default();
+                all.push(bin);
             }
         }
         for claim in world.claims.values() {
@@ -67,7 +93,30 @@ impl<'w> Bins<'w> {
         }
         all.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(b.name)));
         let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
-        Self { all, numbers, log: Vec::new() }
+        let levels = topology.levels();
+        let mut bins = Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
+        bins.locate(topology);
+        bins
+    }
+
+    /// Finds the domains of each bin.
+    fn locate(&mut self, topology: &Topology<'_>) {
+        self.inside = (0..topology.keys()).map(|key| vec![Mask::default(); topology.domains(key) as usize]).collect();
+        self.without = vec![Mask::default(); topology.keys()];
+        for (number, bin) in self.all.iter_mut().enumerate() {
+            bin.reach = (0..topology.keys()).map(|key| bin.face.reach(topology, key)).collect();
+            let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
+            bin.outside = match bin.face {
+                Face::Labels(labels) => topology.outside(labels, &taints, false),
+                Face::Requirements(have) => topology.outside_of(have, &taints),
+            };
+            for key in HOST + 1..topology.keys() {
+                bin.reach[key].iter().for_each(|domain| self.inside[key][domain as usize].insert(number));
+                if bin.reach[key].is_empty() {
+                    self.without[key].insert(number);
+                }
+            }
+        }
     }
 
     /// How many there are.
@@ -85,27 +134,38 @@ impl<'w> Bins<'w> {
         self.numbers.get(name).copied()
     }
 
-    /// How many pods of `class` the bin could take, at most `most`, when they ask for `profile`.
-    pub(crate) fn capacity(&self, bin: usize, class: &Class<'_>, wanted: &Requirements, most: usize) -> usize {
-        let bin = &self.all[bin];
-        let count = times(&class.need, &bin.free, most);
-        if count == 0 || !bin.admits(class, wanted) {
-            return 0;
+    /// How many pods of `class` the bin can take in this form, at most `most`.
+    pub(crate) fn capacity(&self, bin: usize, asking: Asking<'_, '_>, states: &States, most: usize) -> usize {
+        match self.all[bin].answer(asking, states, most) {
+            Answer::Welcome(count) => count,
+            Answer::NotNow | Answer::Never => 0,
         }
-        if share_any(&class.owned, &bin.matched) || share_any(&class.matched, &bin.owned) {
-            return 0;
-        }
-        if class.alone() { count.min(1) } else { count }
     }
 
     /// Puts `count` pods of `class` into a bin.
-    pub(crate) fn place(&mut self, bin: usize, class: &Class<'_>, count: usize) {
+    pub(crate) fn place(&mut self, bin: usize, class: &Class<'_>, count: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        let pods = u32::try_from(count).expect("fewer pods than 2^32");
         let count = i64::try_from(count).expect("fewer pods than 2^63");
         let target = &mut self.all[bin];
-        self.log.push(Entry { bin, need: class.need.clone(), count, owned: target.owned.len(), matched: target.matched.len() });
+        self.log.push(Entry { bin, need: class.need.clone(), count, local: target.local.clone() });
         add(&mut target.free, &class.need, -count);
-        enlist(&mut target.owned, &class.owned);
-        enlist(&mut target.matched, &class.matched);
+        for counter in class.company.counts.iter().filter(|c| !target.outside.contains(&topology.counters[**c as usize].filter)) {
+            put(&mut target.local, *counter, pods);
+        }
+        self.count(bin, class, pods as usize, topology, tally);
+    }
+
+    /// Counts `count` pods of `class` in a bin.
+    pub(crate) fn count(&self, bin: usize, class: &Class<'_>, count: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        let bin = &self.all[bin];
+        for counter in &class.company.counts {
+            let of = &topology.counters[*counter as usize];
+            if !bin.outside.contains(&of.filter) {
+                let reach = &bin.reach[of.key];
+                let pods = u32::try_from(count).expect("fewer pods than 2^32");
+                tally.0[*counter as usize].placed(of.key == HOST || !reach.is_empty(), reach, pods);
+            }
+        }
     }
 
     /// Takes back every placement, last first.
@@ -113,36 +173,92 @@ impl<'w> Bins<'w> {
         for entry in self.log.drain(..).rev() {
             let bin = &mut self.all[entry.bin];
             add(&mut bin.free, &entry.need, entry.count);
-            bin.owned.truncate(entry.owned);
-            bin.matched.truncate(entry.matched);
+            bin.local = entry.local;
         }
     }
 
-    /// Places as many of `left` pods of a class as there is room for, under the first set of
-    /// requirements that finds any; returns bin and count.
-    pub(crate) fn fill(&mut self, class: &Class<'_>, states: &States, mut left: usize) -> Vec<(usize, usize)> {
-        let mut placed = Vec::new();
-        for profile in &class.profiles {
-            for bin in 0..self.all.len() {
-                if left == 0 {
-                    return placed;
+    /// The first bin that takes pods of a class in this form, and how many of `left` it takes at once.
+    pub(crate) fn first(&mut self, asking: Asking<'_, '_>, states: &States, left: usize) -> Option<(usize, usize)> {
+        let id = asking.level.id as usize;
+        for word in self.first[id] / 64..self.all.len().div_ceil(64) {
+            let mut rest = self.willing(word, id, asking.wishes);
+            while rest != 0 {
+                let bin = word * 64 + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                if bin >= self.all.len() {
+                    return None;
                 }
-                let count = self.capacity(bin, class, states.wanted(*profile), left);
-                if count > 0 {
-                    self.place(bin, class, count);
-                    placed.push((bin, count));
-                    left -= count;
+                match self.all[bin].answer(asking, states, left) {
+                    Answer::Welcome(count) => return Some((bin, count)),
+                    Answer::NotNow => {}
+                    Answer::Never => {
+                        self.refused[id].insert(bin);
+                        if self.first[id] == bin {
+                            self.first[id] = bin + 1;
+                        }
+                    }
                 }
             }
         }
-        placed
+        None
+    }
+
+    /// Which of sixty-four bins are not known to refuse.
+    fn willing(&self, word: usize, level: usize, wishes: &[Wish]) -> u64 {
+        let mut mask = !self.refused[level].word(word);
+        for wish in wishes {
+            let mut there = if wish.must { 0 } else { self.without[wish.key].word(word) };
+            for domain in &wish.order {
+                there |= self.inside[wish.key][*domain as usize].word(word);
+            }
+            mask &= there;
+        }
+        mask
+    }
+}
+
+impl Face<'_> {
+    /// The domains of a key it is in, or may come to be in.
+    fn reach(&self, topology: &Topology<'_>, key: usize) -> Set {
+        match self {
+            Self::Labels(labels) => topology.reach_of_labels(key, labels),
+            Self::Requirements(have) => topology.reach_of_requirements(key, have),
+        }
     }
 }
 
 impl Bin<'_> {
+    fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
+        let Asking { class, level, wishes, tally } = asking;
+        let count = times(&class.need, &self.free, most);
+        if count == 0 || !self.admits(class, level, states.wanted(level.profile)) {
+            return Answer::Never;
+        }
+        let beside = usize::try_from(beside(level, &self.local, tally)).unwrap_or(usize::MAX);
+        if beside == 0 {
+            return if lasting(level) { Answer::Never } else { Answer::NotNow };
+        }
+        if !wishes.iter().all(|wish| self.meets(wish)) {
+            return Answer::NotNow;
+        }
+        // Where its own pods count, they are placed one by one.
+        let one = !wishes.is_empty() || !lasting(level);
+        Answer::Welcome(count.min(beside).min(if one { 1 } else { usize::MAX }))
+    }
+
+    fn meets(&self, wish: &Wish) -> bool {
+        let reach = &self.reach[wish.key];
+        let following = |counter: CounterId| there(&self.local, counter) > 0;
+        if !wish.follow.is_none_or(following) {
+            return false;
+        }
+        // What is bought already cannot be pinned any more.
+        if wish.must { reach.single().is_some_and(|domain| wish.allowed.contains(domain)) } else { reach.within(&wish.allowed) }
+    }
+
     /// Whether taints and labels let pods of `class` in that ask for `wanted`.
-    fn admits(&self, class: &Class<'_>, wanted: &Requirements) -> bool {
-        if self.taints.iter().any(|t| t.repels() && !t.tolerated_by(class.tolerations)) {
+    fn admits(&self, class: &Class<'_>, level: &Level, wanted: &Requirements) -> bool {
+        if self.taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations)) {
             return false;
         }
         match self.face {
@@ -162,14 +278,6 @@ fn certain(have: &Requirements, wanted: &Requirements) -> bool {
     })
 }
 
-fn enlist(list: &mut Vec<u32>, more: &[u32]) {
-    for number in more {
-        if !list.contains(number) {
-            list.push(*number);
-        }
-    }
-}
-
 /// Whether pods may be sent to a node at all.
 fn usable_node(node: &Node, claim: Option<&NodeClaim>) -> bool {
     let going = node.deleting || claim.is_some_and(|c| c.deleting);
@@ -178,7 +286,7 @@ fn usable_node(node: &Node, claim: Option<&NodeClaim>) -> bool {
     !going && !node.cordoned && (claim.is_some() || !managed)
 }
 
-fn node_bin<'w>(world: &'w World, node: &'w Node, claim: Option<&'w NodeClaim>, dimensions: &Dimensions, terms: &mut Terms<'w>) -> Bin<'w> {
+fn node_bin<'w>(world: &'w World, node: &'w Node, claim: Option<&'w NodeClaim>, dimensions: &Dimensions) -> Bin<'w> {
     let initialized = claim.is_none_or(|c| c.status.initialized.is_some());
     // Until a node is initialized its kubelet may not have told all it has: the claim knows.
     let allocatable = match claim {
@@ -199,14 +307,11 @@ fn node_bin<'w>(world: &'w World, node: &'w Node, claim: Option<&'w NodeClaim>, 
         add(&mut free, &dimensions.dense(&usage.total), -1);
     }
     reserve_for_daemons(world, labels, &taints, usage.map(|u| &u.daemons), dimensions, &mut free);
-    let mut bin = Bin { name: &node.name, initialized, face: Face::Labels(labels), taints, free, owned: Vec::new(), matched: Vec::new() };
-    if !terms.is_empty() {
-        for record in usage.iter().flat_map(|u| u.pods.iter()).filter_map(|key| world.pods.get(key)) {
-            enlist(&mut bin.owned, &terms.owned(world, record));
-            enlist(&mut bin.matched, &terms.matched(world, record));
-        }
-    }
-    bin
+    bin(&node.name, initialized, Face::Labels(labels), taints, free)
+}
+
+fn bin<'w>(name: &'w str, initialized: bool, face: Face<'w>, taints: Vec<&'w Taint>, free: Amounts) -> Bin<'w> {
+    Bin { name, initialized, face, taints, free, local: Local::new(), reach: Vec::new(), outside: Vec::new() }
 }
 
 /// A claim whose node has not joined. Until it is bought, it counts as the smallest of the types it
@@ -221,12 +326,12 @@ fn claim_bin<'w>(world: &'w World, claim: &'w NodeClaim, dimensions: &Dimensions
     } else {
         (Face::Requirements(&claim.requirements), smallest(world, claim, &taints, dimensions))
     };
-    Bin { name: &claim.name, initialized: false, face, taints, free, owned: Vec::new(), matched: Vec::new() }
+    bin(&claim.name, false, face, taints, free)
 }
 
 fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Amounts {
     let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
-    let catalog = world.catalog(&claim.node_class);
+    let catalog = world.catalog_of(claim);
     let daemons = possible_daemons(world, claim, taints, dimensions);
     let mut least: Option<Amounts> = None;
     for instance_type in names.iter().filter_map(|name| catalog?.get(name)) {
@@ -297,6 +402,11 @@ fn tolerated(taints: &[&Taint], pod: &Pod) -> bool {
 /// Whether a taint keeps pods with these tolerations off, for the refusals of a plan.
 pub(crate) fn repelling<'t>(taints: &'t [Taint], class: &Class<'_>) -> Option<&'t Taint> {
     taint::untolerated(taints, class.tolerations)
+}
+
+/// Whether a taint keeps pods of a class off that ask in this form.
+pub(crate) fn repelled(taints: &[Taint], class: &Class<'_>, level: &Level) -> bool {
+    taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations))
 }
 
 /// Pods already meant for a bin: nominated to its node, or planned for its claim.

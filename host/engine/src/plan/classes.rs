@@ -1,17 +1,19 @@
 //! Pods to be placed, gathered into classes: pods of one class are the same to every rule of
 //! placement, so each rule is asked once for all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
-use whittle_model::{PodAffinityTerm, PodKey, Resources, Timestamp, Toleration};
+use whittle_model::{PodKey, Resources, Timestamp, Toleration};
 
 use super::amounts::{Amounts, Dimensions};
 use super::pricer::Pricer;
 use super::states::{ProfileId, States};
 use super::tables::alternatives_of;
-use crate::intern::Lookup;
-use crate::world::{PodRecord, World};
+use super::topology::Topology;
+use super::topology::asks::Aim;
+use super::topology::class_rules::{Company, Level};
+use crate::world::World;
 
 /// A pod of a class.
 #[derive(Debug, Clone, Copy)]
@@ -27,11 +29,10 @@ pub(crate) struct Class<'w> {
     pub(crate) requests: &'w Resources,
     pub(crate) tolerations: &'w [Toleration],
     pub(crate) need: Amounts,
-    /// The sets of requirements any one of which will do, in order of preference.
+    /// The sets of requirements any one of which has to be met.
     pub(crate) profiles: SmallVec<[ProfileId; 1]>,
-    /// Anti-affinity terms it has, and those that select it: ascending numbers.
-    pub(crate) owned: Vec<u32>,
-    pub(crate) matched: Vec<u32>,
+    /// What it asks for beyond that, and in which counts its pods are.
+    pub(crate) company: Company,
     /// What tells its pods from others of their shape for policies: see [`Askers::split_value`].
     pub(crate) split: Vec<i64>,
     /// Its asker.
@@ -41,70 +42,30 @@ pub(crate) struct Class<'w> {
 }
 
 impl Class<'_> {
-    /// Whether two of its pods exclude each other.
+    /// What it asks for once every preference is given up.
+    pub(crate) fn required(&self) -> &Level {
+        self.company.levels.last().expect("every class has a level")
+    }
+
+    /// Whether its pods look at company beyond who must not share their node, or count for those that
+    /// do by the alternative that they take.
+    pub(crate) fn sociable(&self) -> bool {
+        let asks = |l: &Level| l.stage > 0 || !l.keyed.is_empty() || l.host.iter().any(|rule| rule.kind != Aim::Apart);
+        self.company.levels.iter().any(asks) || (self.profiles.len() > 1 && !self.company.counts.is_empty())
+    }
+
+    /// Whether two of its pods exclude each other from a node.
     pub(crate) fn alone(&self) -> bool {
-        share_any(&self.owned, &self.matched)
+        self.required().host.iter().any(|rule| rule.kind == Aim::Apart && rule.me)
     }
 
-    /// Whether it and `other` exclude each other.
+    /// Whether it and `other` exclude each other from a node.
     pub(crate) fn excludes(&self, other: &Self) -> bool {
-        share_any(&self.owned, &other.matched) || share_any(&self.matched, &other.owned)
+        let refuses = |a: &Self, b: &Self| {
+            a.required().host.iter().any(|rule| rule.kind == Aim::Apart && b.company.counts.binary_search(&rule.counter).is_ok())
+        };
+        refuses(self, other) || refuses(other, self)
     }
-}
-
-/// Whether two lists share a number.
-pub(crate) fn share_any(a: &[u32], b: &[u32]) -> bool {
-    a.iter().any(|n| b.contains(n))
-}
-
-/// The required anti-affinity terms of a plan, and which pods they select.
-#[derive(Debug)]
-pub(crate) struct Terms<'w> {
-    terms: Vec<&'w PodAffinityTerm>,
-    matched: Lookup<u32, Vec<u32>>,
-}
-
-impl<'w> Terms<'w> {
-    /// All terms that any pod of the world has.
-    pub(crate) fn new(world: &'w World) -> Self {
-        let mut shapes: BTreeSet<u32> = BTreeSet::new();
-        let mut all: BTreeSet<&PodAffinityTerm> = BTreeSet::new();
-        for record in world.pods.values() {
-            if !record.terminal() && shapes.insert(record.shape) {
-                all.extend(&world.shape_of(record).anti_affinity);
-            }
-        }
-        Self { terms: all.into_iter().collect(), matched: Lookup::default() }
-    }
-
-    /// Whether no pod excludes any other.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// The numbers of the terms this pod has.
-    pub(crate) fn owned(&self, world: &World, record: &PodRecord) -> Vec<u32> {
-        let own = &world.shape_of(record).anti_affinity;
-        let mut numbers: Vec<u32> = own.iter().filter_map(|t| self.terms.binary_search(&t).ok()).map(number).collect();
-        numbers.sort_unstable();
-        numbers
-    }
-
-    /// The numbers of the terms that select this pod.
-    pub(crate) fn matched(&mut self, world: &World, record: &PodRecord) -> Vec<u32> {
-        if let Some(known) = self.matched.get(&record.identity) {
-            return known.clone();
-        }
-        let identity = world.identity_of(record);
-        let selects = |t: &&&PodAffinityTerm| t.namespaces.contains(&identity.namespace) && t.selector.matches(&identity.labels);
-        let numbers: Vec<u32> = self.terms.iter().enumerate().filter(|(_, t)| selects(t)).map(|(n, _)| number(n)).collect();
-        self.matched.insert(record.identity, numbers.clone());
-        numbers
-    }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).expect("fewer terms than pods")
 }
 
 /// Consecutive pods of one class in the order of placement.
@@ -115,13 +76,13 @@ pub(crate) struct Run {
 }
 
 /// What makes pods of one class: shape, terms that select them, and what policies look at.
-type Sort = (u32, Vec<u32>, Vec<i64>);
+type Sort = (u32, (u32, u32), Vec<i64>);
 
 /// Where classes come from.
 pub(crate) struct Sorting<'a, 'w, 'p> {
     pub(crate) world: &'w World,
     pub(crate) dimensions: &'a Dimensions,
-    pub(crate) terms: &'a mut Terms<'w>,
+    pub(crate) topology: &'a mut Topology<'w>,
     pub(crate) states: &'a mut States,
     pub(crate) pricer: &'a mut Pricer<'p>,
     pub(crate) now: Timestamp,
@@ -131,33 +92,27 @@ impl<'w> Sorting<'_, 'w, '_> {
     /// Gathers pods into classes, ordered by CPU and memory descending, then by their first pod.
     pub(crate) fn classify(&mut self, pods: &[&'w PodKey]) -> Vec<Class<'w>> {
         let mut sorted: BTreeMap<Sort, Vec<Member<'w>>> = BTreeMap::new();
-        let mut plain: BTreeMap<u32, Vec<Member<'w>>> = BTreeMap::new();
         for key in pods {
             let Some(record) = self.world.pods.get(*key) else { continue };
             let member = Member { created: record.created, uid: &record.uid, key };
-            let matched = if self.terms.is_empty() { Vec::new() } else { self.terms.matched(self.world, record) };
+            let stance = self.topology.stance(self.world, record);
             let split = self.pricer.askers.split(self.world, record, &mut self.pricer.words);
-            if matched.is_empty() && split.is_empty() {
-                plain.entry(record.shape).or_default().push(member);
-            } else {
-                sorted.entry((record.shape, matched, split)).or_default().push(member);
-            }
+            sorted.entry((record.shape, stance, split)).or_default().push(member);
         }
-        let all = plain.into_iter().map(|(shape, members)| ((shape, Vec::new(), Vec::new()), members)).chain(sorted);
-        let mut classes: Vec<Class<'w>> = all.map(|(sort, members)| self.class(sort, members)).collect();
+        let mut classes: Vec<Class<'w>> = sorted.into_iter().map(|(sort, members)| self.class(sort, members)).collect();
         classes.sort_by(|a, b| b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1])).then_with(|| first(a).cmp(&first(b))));
         classes
     }
 
-    fn class(&mut self, (shape, matched, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
+    fn class(&mut self, (shape, stance, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
         members.sort_by(|a, b| (a.created, a.uid).cmp(&(b.created, b.uid)));
         let shape = self.world.shapes.value(shape);
-        let owned =
-            members.first().and_then(|m| self.world.pods.get(m.key)).map(|record| self.terms.owned(self.world, record)).unwrap_or_default();
         let need = self.dimensions.dense(&shape.requests);
         let asker = self.pricer.asker(&members, &need, self.now);
-        let profiles = alternatives_of(&shape.affinity).iter().map(|wanted| self.states.profile(wanted, asker)).collect();
-        Class { requests: &shape.requests, tolerations: &shape.tolerations, need, profiles, owned, matched, split, asker, members }
+        let alternatives = alternatives_of(&shape.affinity);
+        let profiles = alternatives.iter().map(|wanted| self.states.profile(wanted, asker)).collect();
+        let company = self.topology.company(stance, &alternatives, self.states, asker);
+        Class { requests: &shape.requests, tolerations: &shape.tolerations, need, profiles, company, split, asker, members }
     }
 }
 

@@ -9,9 +9,12 @@ use whittle_model::{Micros, Toleration};
 use super::amounts::fits;
 use super::bins::repelling;
 use super::classes::Class;
-use super::greedy::{Bench, Draft, OpenClaim, open};
+use super::greedy::{Bench, Draft, Ground, OpenClaim, charge, open};
 use super::limits::Remaining;
 use super::states::{ProfileId, StateId};
+use super::topology::asks::Aim;
+use super::topology::tally::Tally;
+use super::topology::wishes::Asking;
 use crate::pack::{Kind, Packing, Problem};
 
 /// What a kind of the problem stands for: the best offering of a row for the same set of profiles.
@@ -141,9 +144,14 @@ fn levels(
 /// a label that the pool leaves open. Classes that are alike in both are compared once.
 fn add_conflicts(bench: &mut Bench<'_, '_>, wanted: &[usize], problem: &mut Problem) {
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    let aparts = |class: &Class<'_>| -> Vec<u32> {
+        class.required().host.iter().filter(|rule| rule.kind == Aim::Apart).map(|rule| rule.counter).collect()
+    };
+    let excluded: BTreeSet<u32> = wanted.iter().flat_map(|number| aparts(&bench.classes[*number])).collect();
     for (at, number) in wanted.iter().enumerate() {
         let class = &bench.classes[*number];
-        groups.entry((&class.profiles[..], &class.owned[..], &class.matched[..])).or_default().push(at);
+        let counts: Vec<u32> = class.company.counts.iter().copied().filter(|counter| excluded.contains(counter)).collect();
+        groups.entry((&class.profiles[..], aparts(class), counts)).or_default().push(at);
     }
     let groups: Vec<Vec<usize>> = groups.into_values().collect();
     for (n, left) in groups.iter().enumerate() {
@@ -171,20 +179,19 @@ fn clash(states: &super::states::States, a: &Class<'_>, b: &Class<'_>) -> bool {
 impl Translated {
     /// A packing as a draft. Where merged requirements refuse what pairwise checks allowed, the
     /// pods concerned are opened anew by the greedy rule.
-    pub(crate) fn draft(&self, bench: &mut Bench<'_, '_>, packing: &Packing, remaining: &Remaining) -> Draft {
-        let mut draft = Draft {
-            claims: Vec::new(),
-            unplaced: packing.unplaced.iter().map(|(c, n)| (self.classes[*c as usize], *n as usize)).collect(),
-        };
+    pub(crate) fn draft(&self, bench: &mut Bench<'_, '_>, packing: &Packing, tally: &mut Tally, remaining: &Remaining) -> Draft {
+        let unplaced = packing.unplaced.iter().map(|(c, n)| (self.classes[*c as usize], *n as usize)).collect();
+        let mut draft = Draft { unplaced, ..Draft::default() };
         let mut loose: Vec<(usize, usize)> = Vec::new();
         for pattern in &packing.patterns {
             for _ in 0..pattern.times {
-                let claim = self.claim(bench, pattern.kind, &pattern.items, &mut loose);
+                let claim = self.claim(bench, pattern.kind, &pattern.items, tally, &mut loose);
                 draft.claims.extend(claim);
             }
         }
         for (class, count) in loose {
-            reopen(bench, &mut draft, class, count, &mut remaining.clone());
+            let mut ground = Ground { bins: None, tally: &mut *tally, remaining: &mut remaining.clone() };
+            reopen(bench, &mut draft, class, count, &mut ground);
         }
         draft
     }
@@ -221,7 +228,14 @@ impl Translated {
         Some(packing)
     }
 
-    fn claim(&self, bench: &mut Bench<'_, '_>, kind: u32, items: &[(u32, u32)], loose: &mut Vec<(usize, usize)>) -> Option<OpenClaim> {
+    fn claim(
+        &self,
+        bench: &mut Bench<'_, '_>,
+        kind: u32,
+        items: &[(u32, u32)],
+        tally: &mut Tally,
+        loose: &mut Vec<(usize, usize)>,
+    ) -> Option<OpenClaim> {
         let source = self.sources[kind as usize];
         let classes = bench.classes;
         let mut claim: Option<OpenClaim> = None;
@@ -234,7 +248,7 @@ impl Translated {
                 bench.states.get(state).offers.contains(source.offer).then_some(state)
             });
             match state {
-                Some(state) => current.take(number, &classes[number], count, state),
+                Some(state) => current.take(bench, tally, number, count, state, &mut |_, _, _| ()),
                 None => loose.push((number, count)),
             }
         }
@@ -248,19 +262,25 @@ impl Translated {
 }
 
 /// Opens claims for pods of one class and fills each with what it accepts.
-fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count: usize, remaining: &mut Remaining) {
+fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count: usize, ground: &mut Ground<'_, '_>) {
     let classes = bench.classes;
     let class = &classes[number];
+    let mut wishes = Vec::new();
     while count > 0 {
-        let opened = class.profiles.iter().find_map(|p| open(bench, number, *p, remaining).map(|claim| (claim, *p)));
-        let Some((mut claim, profile)) = opened else {
+        let opened = class.company.levels.iter().find_map(|level| {
+            let able = bench.topology.wishes(level, ground.tally, &mut wishes);
+            able.then(|| open(bench, number, level, &wishes, ground)).flatten().map(|opened| (level, opened))
+        });
+        let Some((level, (mut claim, state))) = opened else {
             draft.unplaced.push((number, count));
             return;
         };
+        claim.take(bench, ground.tally, number, 1, state, &mut |_, _, _| ());
+        charge(bench, &claim, ground.remaining);
         count -= 1;
-        while count > 0 {
-            let Some(state) = claim.accepts(bench, class, profile) else { break };
-            claim.take(number, class, 1, state);
+        while count > 0 && bench.topology.wishes(level, ground.tally, &mut wishes) {
+            let Some(state) = claim.accepts(bench, Asking { class, level, wishes: &wishes, tally: ground.tally }) else { break };
+            claim.take(bench, ground.tally, number, 1, state, &mut |_, _, _| ());
             count -= 1;
         }
         draft.claims.push(claim);

@@ -11,12 +11,13 @@ use super::amounts::fits;
 use super::askers::mix_column;
 use super::classes::runs;
 use super::flexible::lowered;
-use super::greedy::{Bench, Draft, OpenClaim, pack};
+use super::greedy::{Bench, Draft, Ground, OpenClaim, pack};
 use super::limits::Remaining;
 use super::mix::{Mix, Part};
 use super::pricer::{ASKED_AGAIN, Price};
-use super::states::State;
+use super::states::{State, StateId};
 use super::tables::PoolTable;
+use super::topology::tally::{Local, Tally};
 
 /// EC2 is asked for at most this many types in one launch; naming more would only make the claim
 /// larger.
@@ -27,6 +28,7 @@ pub(crate) const TYPES_IN_A_CLAIM: usize = 60;
 pub(crate) struct Finished {
     pub(crate) pool: usize,
     pub(crate) content: Vec<(usize, usize)>,
+    pub(crate) state: StateId,
     pub(crate) requirements: whittle_model::Requirements,
     pub(crate) requests: Resources,
     /// Names of the types it may become, best first.
@@ -42,6 +44,8 @@ pub(crate) struct Finished {
     pub(crate) runner_up: Option<(OfferingKey, Micros)>,
     /// Whether it has fewer distinct values than its pool asks for.
     pub(crate) relaxed: bool,
+    /// Whether overlays made a price of it, and whether they added to what it has.
+    pub(crate) overlaid: (bool, bool),
     /// Number of the choice among the pool's offerings.
     offer: u32,
     /// Its part in the mix, when prices depend on that.
@@ -142,7 +146,12 @@ fn price_at_last(bench: &mut Bench<'_, '_>, priced: &mut Priced, mix: &mut Mix) 
 /// Buys more for pods that were left out, by the greedy rule, as long as what the finished claims
 /// leave of the limits allows it: while claims were open they counted as larger than they became.
 /// Returns what that costs.
-pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remaining: &Remaining) -> Result<Micros, ScorerFailure> {
+pub(crate) fn second_helping(
+    bench: &mut Bench<'_, '_>,
+    best: &mut Priced,
+    tally: &Tally,
+    remaining: &Remaining,
+) -> Result<Micros, ScorerFailure> {
     let before = best.cost;
     loop {
         let mut counts: Vec<usize> = vec![0; bench.classes.len()];
@@ -157,7 +166,9 @@ pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remai
         for claim in &best.claims {
             left.take(claim.pool, &largest_of(&bench.tables.pools[claim.pool], &claim.types));
         }
-        let draft = pack(bench, &runs(bench.classes, &counts), &mut left.clone());
+        let mut tally = counted(bench, tally, &best.claims);
+        let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut left.clone() };
+        let draft = pack(bench, &mut ground, &runs(bench.classes, &counts));
         let more = finish_beside(bench, draft, best.method, &mut left, &best.claims)?;
         if more.claims.is_empty() {
             break;
@@ -167,6 +178,20 @@ pub(crate) fn second_helping(bench: &mut Bench<'_, '_>, best: &mut Priced, remai
         best.sum_up();
     }
     Ok(best.cost - before)
+}
+
+/// The counts once these claims are there too.
+pub(crate) fn counted(bench: &mut Bench<'_, '_>, tally: &Tally, claims: &[Finished]) -> Tally {
+    let mut tally = tally.clone();
+    for claim in claims {
+        let mut local = Local::new();
+        for (class, count) in &claim.content {
+            let (counts, pods) = (&bench.classes[*class].company.counts, u32::try_from(*count).unwrap_or(u32::MAX));
+            let states = (claim.state, claim.state);
+            bench.topology.join(bench.tables, bench.states, &mut tally, (&mut local, counts), pods, states, &mut |_, _, _| ());
+        }
+    }
+    tally
 }
 
 /// An offering that a claim may be bought from, at what price.
@@ -257,9 +282,17 @@ fn best_of_one_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -
 /// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must
 /// see every way to buy.
 fn cheapest_of_each_way(table: &PoolTable<'_>, state: &State, priced: impl Iterator<Item = Found>) -> Vec<u32> {
+    let enough = ASKED_AGAIN / table.ways.max(1);
     let mut ways: BTreeMap<CapacityType, Vec<u32>> = BTreeMap::new();
+    let mut full = 0;
     for (offer, _) in priced {
-        ways.entry(table.offers[offer as usize].offering.capacity_type).or_default().push(offer);
+        let of_way = ways.entry(table.offers[offer as usize].offering.capacity_type).or_default();
+        of_way.push(offer);
+        full += usize::from(of_way.len() == enough);
+        // Offerings come by rank: what follows would be left out, unless it is needed for the number of values.
+        if full == table.ways && table.flexibility.is_empty() {
+            break;
+        }
     }
     let each = ASKED_AGAIN / ways.len().max(1);
     let some = |offers: Vec<u32>| {
@@ -296,6 +329,7 @@ fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows:
     let mut finished = Finished {
         pool: claim.pool,
         content: claim.content.clone(),
+        state: claim.state,
         requirements,
         requests: requests(bench, claim, table, rows),
         types,
@@ -306,6 +340,10 @@ fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows:
         list: best.offering.price,
         runner_up: found.iter().find(other_type).map(named),
         relaxed: false,
+        overlaid: (
+            found.iter().any(|(offer, _)| table.offers[*offer as usize].overlaid),
+            rows.iter().any(|row| table.rows[*row as usize].overlaid),
+        ),
         offer,
         part: None,
     };

@@ -1,17 +1,22 @@
-//! The documented greedy: biggest pod first, onto the open claim with the fewest pods that still
-//! has a fitting type, else a new claim from the first pool that fits. It is always available, and
-//! it is the yardstick of every other packer.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! The documented greedy: biggest pod first, onto a node that exists, else onto the open claim with
+//! the fewest pods that still has a fitting type, else a new claim from the first pool that fits; each
+//! in the strictest form that finds a place. It is always available, and it is the yardstick of every
+//! other packer.
 
 use super::amounts::{Amounts, add};
-use super::classes::{Class, Run, share_any};
+use super::bins::Bins;
+use super::classes::{Class, Run};
+use super::field::{Cursor, Field};
 use super::flexible::Counts;
 use super::limits::Remaining;
 use super::pricer::Pricer;
-use super::states::{ProfileId, StateId, States};
+use super::states::{StateId, States};
 use super::tables::Tables;
+use super::topology::asks::Aim;
+use super::topology::class_rules::Level;
+use super::topology::tally::{Local, Tally};
+use super::topology::wishes::{Asking, Wish, beside, lasting};
+use super::topology::{HOST, Topology};
 
 /// A claim that is being filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,16 +27,18 @@ pub(crate) struct OpenClaim {
     pub(crate) pods: usize,
     /// Class and number of its pods, in the order they came.
     pub(crate) content: Vec<(usize, usize)>,
-    pub(crate) owned: Vec<u32>,
-    pub(crate) matched: Vec<u32>,
+    /// Its pods by counter.
+    pub(crate) local: Local,
 }
 
-/// Claims to be made, and pods that found no place.
+/// Claims to be made, and pods that found no place on them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) claims: Vec<OpenClaim>,
     /// Class and number of pods without a place.
     pub(crate) unplaced: Vec<(usize, usize)>,
+    /// Class, bin and number of pods that found a place on what exists.
+    pub(crate) seated: Vec<(usize, usize, usize)>,
 }
 
 /// What a packer works with.
@@ -39,47 +46,127 @@ pub(crate) struct Bench<'a, 'w> {
     pub(crate) tables: &'a Tables<'w>,
     pub(crate) states: &'a mut States,
     pub(crate) pricer: &'a mut Pricer<'w>,
+    pub(crate) topology: &'a mut Topology<'w>,
     pub(crate) classes: &'a [Class<'w>],
+}
+
+/// What pods are placed on: what exists, if that is asked at all, and what may be bought.
+pub(crate) struct Ground<'g, 'w> {
+    pub(crate) bins: Option<&'g mut Bins<'w>>,
+    pub(crate) tally: &'g mut Tally,
+    pub(crate) remaining: &'g mut Remaining,
+}
+
+/// What a claim says to a pod.
+enum Answer {
+    /// It may come, and the claim will be in this state.
+    Welcome(StateId),
+    /// Not as counts are now.
+    NotNow,
+    Never,
 }
 
 impl OpenClaim {
     /// A claim with nothing in it.
     pub(crate) fn new(pool: usize, state: StateId, width: usize) -> Self {
-        Self { pool, state, used: Amounts::from_elem(0, width), pods: 0, content: Vec::new(), owned: Vec::new(), matched: Vec::new() }
+        Self { pool, state, used: Amounts::from_elem(0, width), pods: 0, content: Vec::new(), local: Local::new() }
     }
 
-    /// Takes `count` pods of a class in and goes over to `state`.
-    pub(crate) fn take(&mut self, number: usize, class: &Class<'_>, count: usize, state: StateId) {
-        self.state = state;
+    /// Takes `count` pods of a class in and goes over to `state`; `crowd` is told of each counter that
+    /// is more than before.
+    pub(crate) fn take(
+        &mut self,
+        bench: &mut Bench<'_, '_>,
+        tally: &mut Tally,
+        number: usize,
+        count: usize,
+        state: StateId,
+        crowd: &mut dyn FnMut(u32, u32, u32),
+    ) {
+        let class = &bench.classes[number];
+        let before = std::mem::replace(&mut self.state, state);
         self.pods += count;
         add(&mut self.used, &class.need, i64::try_from(count).expect("fewer pods than 2^63"));
         match self.content.last_mut() {
             Some((last, so_far)) if *last == number => *so_far += count,
             _ => self.content.push((number, count)),
         }
-        self.owned.extend(class.owned.iter().filter(|t| !self.owned.contains(t)).copied().collect::<Vec<_>>());
-        self.matched.extend(class.matched.iter().filter(|t| !self.matched.contains(t)).copied().collect::<Vec<_>>());
+        if !bench.topology.counters.is_empty() {
+            let pods = u32::try_from(count).expect("fewer pods than 2^32");
+            bench.topology.join(bench.tables, bench.states, tally, (&mut self.local, &class.company.counts), pods, (before, state), crowd);
+        }
     }
 
-    /// The state after one more pod of `class` under `profile`, if it has room for it.
-    pub(crate) fn accepts(&self, bench: &mut Bench<'_, '_>, class: &Class<'_>, profile: ProfileId) -> Option<StateId> {
-        let table = &bench.tables.pools[self.pool];
-        if !class.owned.is_empty() || !class.matched.is_empty() {
-            let excluded = share_any(&class.owned, &self.matched) || share_any(&class.matched, &self.owned);
-            if excluded {
-                return None;
-            }
+    /// The state after one more pod of `class` in this form, if it has room and welcomes it.
+    pub(crate) fn accepts(&self, bench: &mut Bench<'_, '_>, asking: Asking<'_, '_>) -> Option<StateId> {
+        match self.answer(bench, asking) {
+            Answer::Welcome(state) => Some(state),
+            Answer::NotNow | Answer::Never => None,
         }
+    }
+
+    fn answer(&self, bench: &mut Bench<'_, '_>, asking: Asking<'_, '_>) -> Answer {
+        let Asking { class, level, wishes, tally } = asking;
+        if !level.host.is_empty() && beside(level, &self.local, tally) == 0 {
+            return if lasting(level) { Answer::Never } else { Answer::NotNow };
+        }
+        let table = &bench.tables.pools[self.pool];
         // Asked first of what is there already: most refusals end here.
         if !bench.states.get(self.state).has_room(table, &self.used, &class.need) {
+            return Answer::Never;
+        }
+        if super::bins::repelled(&table.pool.template.taints, class, level) {
+            return Answer::Never;
+        }
+        let Some(state) = bench.states.merge(bench.tables, self.state, level.profile) else { return Answer::Never };
+        if state != self.state && !bench.states.get(state).has_room(table, &self.used, &class.need) {
+            return Answer::Never;
+        }
+        // What refuses a claim without wishes will be there tomorrow too.
+        let refusal = if wishes.is_empty() && !bench.tables.relax { Answer::Never } else { Answer::NotNow };
+        self.pinned(bench, class, state, wishes).map_or(refusal, Answer::Welcome)
+    }
+
+    /// The state once the wishes are met that a claim in `state` does not meet already.
+    fn pinned(&self, bench: &mut Bench<'_, '_>, class: &Class<'_>, state: StateId, wishes: &[Wish]) -> Option<StateId> {
+        let Some((wish, others)) = wishes.split_first() else {
+            return self.stays_flexible(bench, state, &class.need).then_some(state);
+        };
+        if wish.follow.is_some_and(|counter| super::topology::tally::there(&self.local, counter) == 0) {
             return None;
         }
-        if super::bins::repelling(&table.pool.template.taints, class).is_some() {
+        let reach = bench.topology.reach(bench.tables, bench.states, state, wish.key).clone();
+        if reach.is_empty() {
+            return if wish.must { None } else { self.pinned(bench, class, state, others) };
+        }
+        if reach.within(&wish.allowed) && (!wish.single || reach.single().is_some()) {
+            return self.pinned(bench, class, state, others);
+        }
+        if !wish.single {
+            let both = reach.and(&wish.allowed);
+            return if both.is_empty() { None } else { self.pin(bench, class, state, wish, &both, others) };
+        }
+        wish.order.iter().filter(|d| reach.contains(**d)).find_map(|domain| {
+            let only = std::iter::once(*domain).collect();
+            self.pin(bench, class, state, wish, &only, others)
+        })
+    }
+
+    fn pin(
+        &self,
+        bench: &mut Bench<'_, '_>,
+        class: &Class<'_>,
+        state: StateId,
+        wish: &Wish,
+        domains: &super::topology::set::Set,
+        others: &[Wish],
+    ) -> Option<StateId> {
+        let profile = bench.topology.pin(bench.states, wish.key, domains, class.asker);
+        let pinned = bench.states.merge(bench.tables, state, profile)?;
+        if !bench.states.get(pinned).has_room(&bench.tables.pools[self.pool], &self.used, &class.need) {
             return None;
         }
-        let state = bench.states.merge(bench.tables, self.state, profile)?;
-        let roomy = state == self.state || bench.states.get(state).has_room(table, &self.used, &class.need);
-        (roomy && self.stays_flexible(bench, state, &class.need)).then_some(state)
+        self.pinned(bench, class, pinned, others)
     }
 
     /// Whether enough distinct values remain once `need` is added. A claim that had fewer from its first pod on keeps
@@ -116,80 +203,243 @@ impl OpenClaim {
     }
 }
 
-/// Packs `runs` onto new claims.
-pub(crate) fn pack(bench: &mut Bench<'_, '_>, runs: &[Run], remaining: &mut Remaining) -> Draft {
-    let mut draft = Draft::default();
-    for run in runs {
-        let mut left = run.count;
-        let class = &bench.classes[run.class];
-        for profile in &class.profiles {
+/// The packer at work.
+struct Packer {
+    field: Field,
+    draft: Draft,
+    wishes: Vec<Wish>,
+    /// By level: the changes of the counts it depends on when it last found no place.
+    failed: Vec<Option<u64>>,
+    /// The least that anything still to come asks for.
+    least: Amounts,
+}
+
+/// Packs `runs`. What found no place is tried again as long as others do: it may have waited for them.
+pub(crate) fn pack(bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs: &[Run]) -> Draft {
+    let topology = &*bench.topology;
+    let domains: Vec<u32> = (0..topology.keys()).map(|key| topology.domains(key)).collect();
+    let field = Field::new(&domains, &crowds(topology.counters.len(), bench.classes), topology.levels());
+    let mut packer =
+        Packer { field, draft: Draft::default(), wishes: Vec::new(), failed: vec![None; topology.levels()], least: Amounts::new() };
+    let mut waiting = packer.pass(bench, ground, runs, &least(bench.classes, runs));
+    while waiting.iter().any(|run| waits(&bench.classes[run.class])) {
+        let before: usize = waiting.iter().map(|run| run.count).sum();
+        let none = vec![Amounts::new(); waiting.len()];
+        waiting = packer.pass(bench, ground, &waiting, &none);
+        if waiting.iter().map(|run| run.count).sum::<usize>() == before {
+            break;
+        }
+    }
+    packer.draft.unplaced = waiting.into_iter().map(|run| (run.class, run.count)).collect();
+    packer.draft.claims = packer.field.claims;
+    packer.draft
+}
+
+/// How many pods of each counter on one claim make a difference to somebody.
+fn crowds(counters: usize, classes: &[Class<'_>]) -> Vec<u32> {
+    let mut crowds = vec![0; counters];
+    for level in classes.iter().flat_map(|class| &class.company.levels) {
+        for rule in level.host.iter().chain(&level.keyed) {
+            let most = match rule.kind {
+                Aim::Spread { skew, .. } if rule.key == HOST => skew + 1,
+                Aim::Spread { .. } => 0,
+                Aim::Near | Aim::Apart => 1,
+            };
+            let crowd = &mut crowds[rule.counter as usize];
+            *crowd = most.max(*crowd);
+        }
+    }
+    crowds
+}
+
+/// For each run the least in each dimension that it and what comes after it ask for.
+fn least(classes: &[Class<'_>], runs: &[Run]) -> Vec<Amounts> {
+    let mut least: Option<Amounts> = None;
+    // These may be tried again in the end.
+    for class in runs.iter().map(|run| &classes[run.class]).filter(|class| waits(class)) {
+        lower(&mut least, &class.need);
+    }
+    let mut all: Vec<Amounts> = Vec::with_capacity(runs.len());
+    for run in runs.iter().rev() {
+        lower(&mut least, &classes[run.class].need);
+        all.push(least.clone().unwrap_or_default());
+    }
+    all.reverse();
+    all
+}
+
+fn lower(least: &mut Option<Amounts>, need: &Amounts) {
+    match least {
+        None => *least = Some(need.clone()),
+        Some(least) => least.iter_mut().zip(need).for_each(|(l, n)| *l = (*l).min(*n)),
+    }
+}
+
+/// Whether pods of a class that found no place may find one once others have theirs.
+fn waits(class: &Class<'_>) -> bool {
+    class.company.levels.iter().any(|level| level.loosening().next().is_some())
+}
+
+impl Packer {
+    /// Places runs in order; returns what found no place, by class.
+    fn pass(&mut self, bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs: &[Run], least: &[Amounts]) -> Vec<Run> {
+        let mut waiting: Vec<Run> = Vec::new();
+        for (run, least) in runs.iter().zip(least) {
+            self.least.clone_from(least);
+            let mut left = run.count;
+            while left > 0 {
+                let placed = self.place(bench, ground, run.class, left);
+                if placed == 0 {
+                    break;
+                }
+                left -= placed;
+            }
             if left > 0 {
-                left = pack_run(bench, &mut draft, run.class, *profile, left, remaining);
+                match waiting.iter_mut().find(|other| other.class == run.class) {
+                    Some(other) => other.count += left,
+                    None => waiting.push(Run { class: run.class, count: left }),
+                }
             }
         }
-        if left > 0 {
-            match draft.unplaced.iter_mut().find(|(class, _)| *class == run.class) {
-                Some((_, count)) => *count += left,
-                None => draft.unplaced.push((run.class, left)),
+        waiting
+    }
+
+    /// Places at least one pod of a class, if it can; returns how many.
+    fn place(&mut self, bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, number: usize, left: usize) -> usize {
+        let classes = bench.classes;
+        let levels = &classes[number].company.levels;
+        for stage in levels.chunk_by(|a, b| a.stage == b.stage) {
+            for level in stage {
+                if !self.failed(level, ground.tally) {
+                    let seated = self.seat(bench, ground, number, level, left);
+                    if seated > 0 {
+                        return seated;
+                    }
+                }
             }
+            for level in stage {
+                if self.failed(level, ground.tally) {
+                    continue;
+                }
+                if self.join(bench, ground, number, level) {
+                    return 1;
+                }
+                self.failed[level.id as usize] = Some(stamp(level, ground.tally));
+            }
+        }
+        0
+    }
+
+    /// Whether a level found no place, and nothing it depends on has changed since.
+    fn failed(&self, level: &Level, tally: &Tally) -> bool {
+        self.failed[level.id as usize].is_some_and(|then| then == stamp(level, tally))
+    }
+
+    fn seat(&mut self, bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, number: usize, level: &Level, left: usize) -> usize {
+        let Some(bins) = ground.bins.as_deref_mut().filter(|bins| bins.len() > 0) else { return 0 };
+        if !bench.topology.wishes(level, ground.tally, &mut self.wishes) {
+            return 0;
+        }
+        let class = &bench.classes[number];
+        let asking = Asking { class, level, wishes: &self.wishes, tally: ground.tally };
+        let Some((bin, count)) = bins.first(asking, bench.states, left) else { return 0 };
+        bins.place(bin, class, count, bench.topology, ground.tally);
+        self.draft.seated.push((number, bin, count));
+        count
+    }
+
+    /// Puts one pod onto an open claim, or onto a new one.
+    fn join(&mut self, bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, number: usize, level: &Level) -> bool {
+        let classes = bench.classes;
+        let class = &classes[number];
+        if !bench.topology.wishes(level, ground.tally, &mut self.wishes) {
+            return false;
+        }
+        let mut cursor = Cursor::default();
+        while let Some(at) = self.field.next(&mut cursor, level, &self.wishes, ground.tally) {
+            let asking = Asking { class, level, wishes: &self.wishes, tally: ground.tally };
+            match self.field.claims[at].answer(bench, asking) {
+                Answer::Welcome(state) => {
+                    self.take(bench, ground.tally, at, number, state);
+                    return true;
+                }
+                Answer::Never => self.field.refuse(at, level),
+                Answer::NotNow => {}
+            }
+        }
+        let Some((claim, state)) = open(bench, number, level, &self.wishes, ground) else { return false };
+        let at = self.field.push(claim);
+        for key in HOST + 1..bench.topology.keys() {
+            let reach = bench.topology.reach(bench.tables, bench.states, self.field.claims[at].state, key);
+            self.field.reaches(at, key, None, reach);
+        }
+        self.take(bench, ground.tally, at, number, state);
+        charge(bench, &self.field.claims[at], ground.remaining);
+        true
+    }
+
+    fn take(&mut self, bench: &mut Bench<'_, '_>, tally: &mut Tally, at: usize, number: usize, state: StateId) {
+        let field = &mut self.field;
+        let (mut crowded, before) = (Local::new(), (field.claims[at].state, field.claims[at].pods));
+        field.claims[at].take(bench, tally, number, 1, state, &mut |counter, _, after| crowded.push((counter, after)));
+        for (counter, after) in crowded {
+            field.crowd(at, counter, after - 1, after);
+        }
+        if before.0 != state {
+            for key in HOST + 1..bench.topology.keys() {
+                let was = bench.topology.reach(bench.tables, bench.states, before.0, key).clone();
+                let is = bench.topology.reach(bench.tables, bench.states, state, key);
+                if was != *is {
+                    field.reaches(at, key, Some(&was), is);
+                }
+            }
+        }
+        field.moved(at, before.1);
+        let claim = &field.claims[at];
+        let table = &bench.tables.pools[claim.pool];
+        if !self.least.is_empty() && !bench.states.get(claim.state).has_room(table, &claim.used, &self.least) {
+            field.close(at);
         }
     }
-    draft
 }
 
-/// Places pods of one class; returns how many are left. A claim that refuses the class once will
-/// refuse it for the rest of the run, so each is asked until it first says no.
-fn pack_run(
+/// What a level's refusal depends on.
+fn stamp(level: &Level, tally: &Tally) -> u64 {
+    level.loosening().map(|counter| u64::from(tally.0[counter as usize].changes)).sum()
+}
+
+/// A new, empty claim from the first pool that fits a pod of the class, and the state it has to go
+/// over to once the pod is in it.
+pub(crate) fn open(
     bench: &mut Bench<'_, '_>,
-    draft: &mut Draft,
     number: usize,
-    profile: ProfileId,
-    mut left: usize,
-    remaining: &mut Remaining,
-) -> usize {
+    level: &Level,
+    wishes: &[Wish],
+    ground: &Ground<'_, '_>,
+) -> Option<(OpenClaim, StateId)> {
     let classes = bench.classes;
-    let class = &classes[number];
-    let mut willing: BinaryHeap<Reverse<(usize, usize)>> = draft.claims.iter().enumerate().map(|(at, c)| Reverse((c.pods, at))).collect();
-    while left > 0 {
-        if let Some(Reverse((_, at))) = willing.pop() {
-            if let Some(state) = draft.claims[at].accepts(bench, class, profile) {
-                draft.claims[at].take(number, class, 1, state);
-                left -= 1;
-                willing.push(Reverse((draft.claims[at].pods, at)));
-            }
-            continue;
+    (0..bench.tables.pools.len()).find_map(|pool| {
+        let table = &bench.tables.pools[pool];
+        let mut claim = OpenClaim::new(pool, bench.states.base(pool)?, bench.tables.dimensions.names().len());
+        if ground.remaining.limited(pool) {
+            let within = |row: u32| ground.remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
+            claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
         }
-        let Some(claim) = open(bench, number, profile, remaining) else { break };
-        draft.claims.push(claim);
-        left -= 1;
-        willing.push(Reverse((1, draft.claims.len() - 1)));
-    }
-    left
+        let state = claim.accepts(bench, Asking { class: &classes[number], level, wishes, tally: ground.tally })?;
+        Some((claim, state))
+    })
 }
 
-/// A new claim with one pod of the class, from the first pool that fits.
-pub(crate) fn open(bench: &mut Bench<'_, '_>, number: usize, profile: ProfileId, remaining: &mut Remaining) -> Option<OpenClaim> {
-    (0..bench.tables.pools.len()).find_map(|pool| open_in(bench, pool, number, profile, remaining))
-}
-
-fn open_in(bench: &mut Bench<'_, '_>, pool: usize, number: usize, profile: ProfileId, remaining: &mut Remaining) -> Option<OpenClaim> {
-    let table = &bench.tables.pools[pool];
-    let mut claim = OpenClaim::new(pool, bench.states.base(pool)?, bench.tables.dimensions.names().len());
-    if remaining.limited(pool) {
-        let within = |row: u32| remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
-        claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
+/// Takes a new claim from what is left of the limits. Pessimistic, as documented: whichever of its
+/// types is bought, the limit holds.
+pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) {
+    if !remaining.limited(claim.pool) {
+        return;
     }
-    let class = &bench.classes[number];
-    let state = claim.accepts(bench, class, profile)?;
-    claim.take(number, class, 1, state);
-    if remaining.limited(pool) {
-        // Pessimistic, as documented: whichever of its types is bought, the limit holds.
-        let mut largest = whittle_model::Resources::default();
-        let state = bench.states.get(state);
-        for row in state.rows.ones().map(|row| &table.rows[row]).filter(|row| super::amounts::fits(&claim.used, &row.room)) {
-            largest.raise_to(&row.instance_type.capacity);
-        }
-        remaining.take(pool, &largest);
+    let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(claim.state));
+    let mut largest = whittle_model::Resources::default();
+    for row in state.rows.ones().map(|row| &table.rows[row]).filter(|row| super::amounts::fits(&claim.used, &row.room)) {
+        largest.raise_to(&row.instance_type.capacity);
     }
-    Some(claim)
+    remaining.take(claim.pool, &largest);
 }

@@ -8,8 +8,9 @@ use whittle_model::{Labels, Micros, Node, Pod, keys};
 use super::Seats;
 use super::classes::runs;
 use super::finish::{Finished, Priced, finish};
-use super::greedy::{Bench, pack};
+use super::greedy::{Bench, Ground, pack};
 use super::limits::Remaining;
+use super::topology::tally::Tally;
 use crate::scheduler::{Scheduler, queue_order};
 use crate::world::World;
 
@@ -24,13 +25,14 @@ pub(crate) fn better(
     seats: &Seats<'_>,
     greedy: Priced,
     other: Priced,
+    tally: &Tally,
     remaining: &Remaining,
 ) -> Result<Priced, ScorerFailure> {
     if world.settings.nominates() {
         return Ok(if other.better_than(&greedy) { other } else { greedy });
     }
-    let of_greedy = (greedy.missing(), bound_rank(world, bench, seats, &greedy, remaining)?);
-    let of_other = (other.missing(), bound_rank(world, bench, seats, &other, remaining)?);
+    let of_greedy = (greedy.missing(), bound_rank(world, bench, seats, &greedy, tally, remaining)?);
+    let of_other = (other.missing(), bound_rank(world, bench, seats, &other, tally, remaining)?);
     Ok(if of_other < of_greedy { other } else { greedy })
 }
 
@@ -41,6 +43,7 @@ fn bound_rank(
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
     priced: &Priced,
+    tally: &Tally,
     remaining: &Remaining,
 ) -> Result<Micros, ScorerFailure> {
     let mut scheduler = Scheduler::of_version(TIES, world.settings.kubernetes_minor);
@@ -67,7 +70,8 @@ fn bound_rank(
     for (class, _) in left {
         counts[class] += 1;
     }
-    let second = pack(bench, &runs(bench.classes, &counts), &mut remaining.clone());
+    let mut ground = Ground { bins: None, tally: &mut tally.clone(), remaining: &mut remaining.clone() };
+    let second = pack(bench, &mut ground, &runs(bench.classes, &counts));
     Ok(priced.rank + finish(bench, second, "greedy", remaining.clone())?.rank)
 }
 

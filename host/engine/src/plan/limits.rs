@@ -3,40 +3,49 @@
 use whittle_model::resources::NODES;
 use whittle_model::{NodeClaim, Resources, keys};
 
-use super::tables::Tables;
+use super::tables::{PoolTable, Tables};
 use crate::world::World;
 
-/// What is left of the limits of each pool, in the order of the tables. Resources that a pool does
-/// not limit are not listed.
+/// What is left of the limits of each pool. Resources that a pool does not limit are not listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Remaining(Vec<Vec<(String, i64)>>);
+pub(crate) struct Remaining {
+    /// By table; empty for all tables of a pool but its first.
+    left: Vec<Vec<(String, i64)>>,
+    /// The first table of each table's pool.
+    home: Vec<usize>,
+}
 
 impl Remaining {
     /// Limits less what the pools own.
     pub(crate) fn new(world: &World, tables: &Tables<'_>) -> Self {
-        let mut all: Vec<Vec<(String, i64)>> = Vec::new();
-        for table in &tables.pools {
-            let limits = &table.pool.limits.amounts;
-            let owned = if limits.is_empty() { Resources::default() } else { owned_by(world, &table.pool.name) };
-            all.push(limits.iter().map(|(name, limit)| (name.clone(), limit.saturating_sub(owned.get(name)))).collect());
-        }
-        Self(all)
+        Self::of(tables, |table| owned_by(world, &table.pool.name))
     }
 
     /// The same limits with nothing owned.
     pub(crate) fn untouched(tables: &Tables<'_>) -> Self {
-        Self(tables.pools.iter().map(|table| table.pool.limits.amounts.clone()).collect())
+        Self::of(tables, |_| Resources::default())
+    }
+
+    fn of(tables: &Tables<'_>, owned: impl Fn(&PoolTable<'_>) -> Resources) -> Self {
+        let mut remaining = Self { left: Vec::new(), home: Vec::new() };
+        for (number, table) in tables.pools.iter().enumerate() {
+            let limits = if table.home == number { &table.pool.limits.amounts[..] } else { &[] };
+            let owned = if limits.is_empty() { Resources::default() } else { owned(table) };
+            remaining.left.push(limits.iter().map(|(name, limit)| (name.clone(), limit.saturating_sub(owned.get(name)))).collect());
+            remaining.home.push(table.home);
+        }
+        remaining
     }
 
     /// Whether the pool has any limit at all.
     pub(crate) fn limited(&self, pool: usize) -> bool {
-        !self.0[pool].is_empty()
+        !self.left[self.home[pool]].is_empty()
     }
 
     /// The first limit that one more node of this capacity would cross: its name, what is left of
     /// it, and what the node would take.
     pub(crate) fn crossed(&self, pool: usize, capacity: &Resources) -> Option<(&str, i64, i64)> {
-        self.0[pool].iter().find_map(|(name, left)| {
+        self.left[self.home[pool]].iter().find_map(|(name, left)| {
             let takes = if name == NODES { 1 } else { capacity.get(name) };
             (takes > *left).then_some((name.as_str(), *left, takes))
         })
@@ -44,7 +53,7 @@ impl Remaining {
 
     /// Takes a node of this capacity from what is left.
     pub(crate) fn take(&mut self, pool: usize, capacity: &Resources) {
-        for (name, left) in &mut self.0[pool] {
+        for (name, left) in &mut self.left[self.home[pool]] {
             *left -= if name == NODES { 1 } else { capacity.get(name) };
         }
     }
@@ -73,7 +82,7 @@ fn claim_capacity(world: &World, claim: &NodeClaim) -> Resources {
     }
     let mut largest = Resources::default();
     let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
-    for instance_type in names.iter().filter_map(|name| world.catalog(&claim.node_class)?.get(name)) {
+    for instance_type in names.iter().filter_map(|name| world.catalog_of(claim)?.get(name)) {
         largest.raise_to(&instance_type.capacity);
     }
     largest

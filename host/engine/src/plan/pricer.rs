@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use whittle_model::policy::{PricingWants, RoundColumn, RoundFacts, Table, Wants, Words};
 use whittle_model::scorer::{ScorerFailure, Verdict};
-use whittle_model::{Micros, Scorer, Timestamp, keys};
+use whittle_model::{Micros, Requirements, Scorer, Timestamp, keys};
 
 use super::askers::Askers;
 use super::candidates;
@@ -65,7 +65,7 @@ pub(crate) struct Pricer<'p> {
     /// Name and wants of the chain of each pool of the world that has one, by pool.
     chains: BTreeMap<String, (String, Arc<Wants>)>,
     /// The candidates of each pool that was asked about, whoever asks.
-    candidates: BTreeMap<String, Table>,
+    candidates: BTreeMap<(String, Requirements), Table>,
     /// Pools whose chain refuses to be left out, with the reason.
     pub(crate) closed: BTreeMap<String, String>,
     /// By what the mix is counted.
@@ -170,18 +170,20 @@ impl<'p> Pricer<'p> {
 
     fn price_pool(&mut self, table: &PoolTable<'_>, askers: &BTreeMap<u32, Vec<i64>>, mix: &Mix) -> Result<PoolPrices, ScorerFailure> {
         let list = || table.offers.iter().map(|o| Some(Price { rank: o.offering.price.max(Micros(1)), cost: o.offering.price })).collect();
+        // The cloud does not know of overlays: such claims say what to buy, as under policies.
+        let changed = table.priced_by_overlay();
         let Some((_, wants)) = self.chains.get(&table.pool.name).cloned() else {
             let none = self.closed.contains_key(&table.pool.name);
             let prices = if none { vec![None; table.offers.len()] } else { list() };
-            return Ok(PoolPrices { groups: vec![Group { prices, vetoes: BTreeMap::new() }], ..PoolPrices::default() });
+            return Ok(PoolPrices { groups: vec![Group { prices, vetoes: BTreeMap::new() }], changed, ..PoolPrices::default() });
         };
         let Some(pricing) = &wants.pricing else {
-            return Ok(PoolPrices { groups: vec![Group { prices: list(), vetoes: BTreeMap::new() }], ..PoolPrices::default() });
+            return Ok(PoolPrices { groups: vec![Group { prices: list(), vetoes: BTreeMap::new() }], changed, ..PoolPrices::default() });
         };
         let by_asker = looks_at_askers(pricing);
         let asked: Vec<(u32, &[i64])> =
             if by_asker { askers.iter().map(|(n, need)| (*n, &need[..])).collect() } else { vec![(0, &[][..])] };
-        let mut prices = PoolPrices { by_mix: wants.depends_on_mix, changed: wants.depends_on_mix, ..PoolPrices::default() };
+        let mut prices = PoolPrices { by_mix: wants.depends_on_mix, changed: changed || wants.depends_on_mix, ..PoolPrices::default() };
         let offers: Vec<u32> = (0..table.offers.len()).filter_map(|n| u32::try_from(n).ok()).collect();
         for (asker, need) in asked {
             let verdicts = self.ask(table, pricing, (asker, need, None), &offers, mix)?;
@@ -212,11 +214,13 @@ impl<'p> Pricer<'p> {
     ) -> Result<Vec<Verdict>, ScorerFailure> {
         let Some((chain, _)) = self.chains.get(&table.pool.name).cloned() else { return Ok(Vec::new()) };
         let (asker, need, holds) = asker;
-        if !self.candidates.contains_key(&table.pool.name) {
+        // Overlays may make several tables of one pool; no two have the same template.
+        let name = (table.pool.name.clone(), table.template.clone());
+        if !self.candidates.contains_key(&name) {
             let all = candidates::all(self.world, table, &wants.candidates, &mut self.words, self.now);
-            self.candidates.insert(table.pool.name.clone(), all);
+            self.candidates.insert(name.clone(), all);
         }
-        let all = &self.candidates[&table.pool.name];
+        let all = &self.candidates[&name];
         let mut askers = Table::of(wants.askers.len());
         askers.push(self.askers.row(asker, &wants.askers));
         let tables = whittle_model::policy::Pricing {

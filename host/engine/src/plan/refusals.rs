@@ -1,7 +1,7 @@
 //! Why pods have no place: one reason for each pool, and the nearest miss.
 
 use whittle_model::resources::format_amount;
-use whittle_model::{PodKey, Resources, Timestamp, keys};
+use whittle_model::{PodKey, Resources, keys};
 
 use super::Seats;
 use super::bins::{Bins, repelling};
@@ -11,6 +11,7 @@ use super::greedy::Bench;
 use super::limits::Remaining;
 use super::states::{ProfileId, State};
 use super::tables::{PoolTable, alternatives_of, resting_until, sold_out_text};
+use super::topology::tally::Tally;
 use crate::protection;
 use crate::report::{Refusal, Unplaced};
 use crate::world::World;
@@ -38,20 +39,13 @@ pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<&PodKey>, Vec<Unpl
 }
 
 /// Whether a node is on its way out, so that its pods need another.
-fn going(world: &World, name: &str) -> bool {
+pub(crate) fn going(world: &World, name: &str) -> bool {
     world.nodes.get(name).is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting))
 }
 
 /// What a shape asks for that plans do not heed yet: planning for it all the same could put it where it may not run.
 fn unheeded(shape: &crate::world::Shape) -> Option<&'static str> {
-    let asked = [
-        (!shape.spread.is_empty(), "topologySpreadConstraints"),
-        (!shape.pod_affinity.is_empty(), "podAffinity"),
-        (shape.anti_affinity.iter().any(|t| t.topology_key != keys::HOSTNAME || t.namespace_selector.is_some()), "podAntiAffinity"),
-        (shape.preferences != whittle_model::Preferences::default(), "preferences"),
-        (!shape.host_ports.is_empty(), "hostPort"),
-        (shape.resource_claims, "resourceClaims"),
-    ];
+    let asked = [(!shape.host_ports.is_empty(), "hostPort"), (shape.resource_claims, "resourceClaims")];
     asked.into_iter().find_map(|(asks, what)| asks.then_some(what))
 }
 
@@ -79,9 +73,13 @@ pub(crate) fn explain(
     bins: &Bins<'_>,
     seats: &Seats<'_>,
     best: &Priced,
+    tally: &Tally,
     remaining: &Remaining,
-    now: Timestamp,
 ) -> Vec<Unplaced> {
+    if best.unplaced.is_empty() {
+        return Vec::new();
+    }
+    let tally = &super::finish::counted(bench, tally, &best.claims);
     let mut left = remaining.clone();
     for claim in &best.claims {
         let table = &bench.tables.pools[claim.pool];
@@ -93,17 +91,16 @@ pub(crate) fn explain(
     }
     let mut counts: Vec<(usize, usize)> = best.unplaced.clone();
     counts.sort_unstable();
-    counts.into_iter().map(|(class, count)| explain_class(bench, bins, seats, class, count, &left, now)).collect()
+    counts.into_iter().map(|(class, count)| explain_class(bench, bins, seats, (class, count), tally, &left)).collect()
 }
 
 fn explain_class(
     bench: &mut Bench<'_, '_>,
     bins: &Bins<'_>,
     seats: &Seats<'_>,
-    number: usize,
-    count: usize,
+    (number, count): (usize, usize),
+    tally: &Tally,
     left: &Remaining,
-    _now: Timestamp,
 ) -> Unplaced {
     let standing = seats.standing(number);
     let pods = standing[standing.len() - count..].iter().map(|key| (*key).clone()).collect();
@@ -111,9 +108,15 @@ fn explain_class(
     let mut reasons: Vec<Refusal> = Vec::new();
     let mut misses: Vec<Miss> = Vec::new();
     for pool in 0..bench.tables.pools.len() {
-        let (why, miss) = refusal_of(bench, pool, class, left);
+        let (why, miss) = refusal_of(bench, pool, class, tally, left);
         let why = with_vetoes(bench, pool, class, why);
-        reasons.push(Refusal { place: format!("nodepool {}", bench.tables.pools[pool].pool.name), why });
+        let place = format!("nodepool {}", bench.tables.pools[pool].pool.name);
+        match reasons.iter_mut().find(|known| known.place == place) {
+            // Of the tables that overlays make of a pool that one speaks which the class agrees with.
+            Some(known) if agrees(bench, pool, class) => known.why = why,
+            Some(_) => {}
+            None => reasons.push(Refusal { place, why }),
+        }
         misses.extend(miss);
     }
     for (name, why) in &bench.tables.closed {
@@ -127,6 +130,12 @@ fn explain_class(
     }
     misses.sort_by_key(|m| m.distance);
     Unplaced { pods, reasons, nearest: misses.into_iter().next().map(|m| m.text) }
+}
+
+/// Whether the class and a table agree, room aside.
+fn agrees(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>) -> bool {
+    let base = bench.states.base(pool);
+    base.is_some_and(|base| class.profiles.iter().any(|p| bench.states.merge(bench.tables, base, *p).is_some()))
 }
 
 fn nodes_refuse(nodes: usize) -> String {
@@ -151,7 +160,7 @@ struct Miss {
 }
 
 /// Why a pool refuses a class, and the change that would make it accept.
-fn refusal_of(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>, left: &Remaining) -> (String, Option<Miss>) {
+fn refusal_of(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>, tally: &Tally, left: &Remaining) -> (String, Option<Miss>) {
     let table = &bench.tables.pools[pool];
     if let Some(taint) = repelling(&table.pool.template.taints, class) {
         let miss = Miss { distance: 2_000_000, text: format!("fits nodepool {} if it tolerated the taint {taint}", table.pool.name) };
@@ -160,11 +169,16 @@ fn refusal_of(bench: &mut Bench<'_, '_>, pool: usize, class: &Class<'_>, left: &
     let mut why = None;
     for profile in &class.profiles {
         let merged = bench.states.base(pool).and_then(|base| bench.states.merge(bench.tables, base, *profile));
-        let Some(state) = merged else {
+        let Some(id) = merged else {
             why = why.or_else(|| Some((incompatible(bench, pool, *profile), None)));
             continue;
         };
-        let state = bench.states.get(state);
+        let state = bench.states.get(id);
+        if state.has_room(table, &vec![0; class.need.len()], &class.need)
+            && let Some(text) = bench.topology.why(bench.tables, bench.states, class.required(), id, tally)
+        {
+            return (text, None);
+        }
         return if state.has_room(table, &vec![0; class.need.len()], &class.need) {
             match inflexible(table, state, class, pool, left).filter(|_| !bench.tables.relax) {
                 Some(why) => (why, None),

@@ -1,7 +1,7 @@
 //! What can be bought, as dense tables for one plan: pools in order, their instance types as rows,
 //! their offerings, and what daemons leave of each type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
@@ -11,6 +11,7 @@ use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Pod,
 use super::amounts::{Amounts, Dimensions, add};
 use super::flexible::Flexibility;
 use super::states::{offering_allows, type_allows};
+use crate::overlays::Face;
 use crate::world::World;
 
 /// A pool from which nodes may be bought.
@@ -18,6 +19,8 @@ use crate::world::World;
 pub(crate) struct PoolTable<'w> {
     pub(crate) pool: &'w NodePool,
     pub(crate) catalog: &'w Catalog,
+    /// The first table of this pool: overlays may make several of one, which share its limits.
+    pub(crate) home: usize,
     /// Pools of equal weight share a tier; tier 0 goes first.
     pub(crate) tier: usize,
     /// What a node of this pool is known to be before its type is chosen.
@@ -31,6 +34,8 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) places: Vec<u32>,
     /// How many distinct values a claim must keep.
     pub(crate) flexibility: Flexibility,
+    /// How many capacity types are among them.
+    pub(crate) ways: usize,
 }
 
 /// An instance type in a pool.
@@ -42,6 +47,8 @@ pub(crate) struct Row<'w> {
     /// What those daemons ask for.
     pub(crate) daemons: Resources,
     pub(crate) offers: Range<usize>,
+    /// Whether an overlay added to what it has.
+    pub(crate) overlaid: bool,
 }
 
 /// An offering in a pool. What it is worth is the pricer's matter.
@@ -49,6 +56,8 @@ pub(crate) struct Row<'w> {
 pub(crate) struct Offer<'w> {
     pub(crate) row: u32,
     pub(crate) offering: &'w Offering,
+    /// Whether an overlay made its price.
+    pub(crate) overlaid: bool,
 }
 
 /// All pools, and why others are left out.
@@ -71,29 +80,71 @@ impl<'w> Tables<'w> {
         let mut tier = 0;
         for pool in order {
             let refused = closed.get(&pool.name).cloned();
-            match refused.map_or_else(|| open_catalog(world, pool), Err) {
+            match refused.map_or_else(|| planned_catalog(world, pool), Err) {
                 Err(why) => tables.closed.push((pool.name.clone(), why)),
                 Ok(catalog) => {
                     if tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
                         tier += 1;
                     }
-                    let table = pool_table(world, pool, catalog, tier, &tables.dimensions, now);
-                    if table.rows.is_empty() {
-                        let wanted = pool.template.requirements.to_string();
-                        let none = || format!("no instance type for sale meets its requirements ({wanted})");
-                        let resting = resting_until(world, catalog, &table.template, now);
-                        tables.closed.push((pool.name.clone(), resting.map_or_else(none, |until| sold_out_text(&wanted, until, now))));
-                    } else {
-                        tables.pools.push(table);
-                    }
+                    tables.open(world, pool, catalog, tier, now);
                 }
             }
         }
         tables
     }
+
+    /// The table of one pool that keeps its number of nodes.
+    pub(crate) fn of_static(
+        world: &'w World,
+        pool: &str,
+        dimensions: Dimensions,
+        closed: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Self {
+        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
+        let open = world.pools.get(pool).filter(|pool| !closed.contains_key(&pool.name));
+        if let Some((pool, catalog)) = open.and_then(|pool| Some((pool, open_catalog(world, pool).ok()?))) {
+            tables.open(world, pool, catalog, 0, now);
+        }
+        tables
+    }
+
+    /// Adds a pool, in as many tables as overlays take it apart.
+    fn open(&mut self, world: &'w World, pool: &'w NodePool, catalog: &'w Catalog, tier: usize, now: Timestamp) {
+        let home = self.pools.len();
+        let template = template_requirements(pool);
+        let faces = world.overlaid.faces.get(&pool.name).map_or(&[][..], Vec::as_slice);
+        let all = if faces.is_empty() { vec![None] } else { faces.iter().map(Some).collect() };
+        for face in all {
+            let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), (home, tier));
+            face.iter().for_each(|face| table.template.add_all(&face.narrowed));
+            fill(world, &mut table, face, &self.dimensions, now);
+            if !table.rows.is_empty() {
+                self.pools.push(table);
+            }
+        }
+        if self.pools.len() == home {
+            let wanted = pool.template.requirements.to_string();
+            let none = || format!("no instance type for sale meets its requirements ({wanted})");
+            let resting = resting_until(world, catalog, &template, now);
+            self.closed.push((pool.name.clone(), resting.map_or_else(none, |until| sold_out_text(&wanted, until, now))));
+        }
+    }
+}
+
+impl<'w> PoolTable<'w> {
+    fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (home, tier): (usize, usize)) -> Self {
+        let (rows, offers, places) = (Vec::new(), Vec::new(), Vec::new());
+        Self { pool, catalog, home, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
+    }
 }
 
 impl PoolTable<'_> {
+    /// Whether an overlay made a price here.
+    pub(crate) fn priced_by_overlay(&self) -> bool {
+        self.offers.iter().any(|offer| offer.overlaid)
+    }
+
     /// The public name of an offering.
     pub(crate) fn key(&self, offer: &Offer<'_>) -> OfferingKey {
         OfferingKey {
@@ -101,6 +152,14 @@ impl PoolTable<'_> {
             zone: offer.offering.zone.clone(),
             capacity_type: offer.offering.capacity_type,
         }
+    }
+}
+
+/// The catalogue of a pool that may be bought from for pods, or why it may not.
+fn planned_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog, String> {
+    match pool.replicas {
+        Some(replicas) => Err(format!("it is static: its replicas are {replicas}, whatever pods ask for")),
+        None => open_catalog(world, pool),
     }
 }
 
@@ -136,47 +195,31 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all
 }
 
-fn pool_table<'w>(
-    world: &'w World,
-    pool: &'w NodePool,
-    catalog: &'w Catalog,
-    tier: usize,
-    dimensions: &Dimensions,
-    now: Timestamp,
-) -> PoolTable<'w> {
-    let template = template_requirements(pool);
-    let mut table = PoolTable {
-        pool,
-        catalog,
-        tier,
-        template,
-        rows: Vec::new(),
-        offers: Vec::new(),
-        places: Vec::new(),
-        flexibility: Flexibility::default(),
-    };
-    for instance_type in &catalog.types {
+fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, dimensions: &Dimensions, now: Timestamp) {
+    let catalog = table.catalog;
+    for (at, instance_type) in catalog.types.iter().enumerate() {
         if !type_allows(instance_type, &table.template) {
             continue;
         }
         let (row, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
-        for offering in &instance_type.offerings {
+        for (number, offering) in instance_type.offerings.iter().enumerate() {
             if for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
-                table.offers.push(Offer { row, offering });
+                table.offers.push(Offer { row, offering, overlaid: face.is_some_and(|face| face.priced(at, number)) });
             }
         }
         if table.offers.len() > start {
-            let room = dimensions.dense(&instance_type.allocatable);
-            table.rows.push(Row { instance_type, room, daemons: Resources::default(), offers: start..table.offers.len() });
+            let (room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
+            let overlaid = face.is_some_and(|face| face.sized(at));
+            table.rows.push(Row { instance_type, room, daemons: Resources::default(), offers, overlaid });
         }
     }
     for daemon_set in world.daemon_sets.values() {
-        reserve_for_daemon(&mut table, &daemon_set.template, dimensions);
+        reserve_for_daemon(table, &daemon_set.template, dimensions);
     }
-    drop_full(&mut table);
-    table.places = places(&table);
+    drop_full(table);
+    table.places = places(table);
     table.flexibility = Flexibility::new(&table.template, &table.rows, &table.offers);
-    table
+    table.ways = table.offers.iter().map(|o| o.offering.capacity_type).collect::<BTreeSet<_>>().len();
 }
 
 fn places(table: &PoolTable<'_>) -> Vec<u32> {

@@ -52,9 +52,12 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
     if !finished.offers.is_empty() {
         annotations.insert(keys::OFFERS.to_owned(), offers(finished));
     }
-    if finished.relaxed {
-        annotations.insert(keys::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
-    }
+    let marks = [
+        (finished.relaxed, keys::MIN_VALUES_RELAXED),
+        (finished.overlaid.0, keys::PRICE_OVERLAY),
+        (finished.overlaid.1, keys::CAPACITY_OVERLAY),
+    ];
+    annotations.extend(marks.into_iter().filter(|(marked, _)| *marked).map(|(_, key)| (key.to_owned(), "true".to_owned())));
     NodeClaim {
         name,
         node_pool: pool.name.clone(),

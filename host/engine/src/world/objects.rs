@@ -35,6 +35,7 @@ pub(crate) struct WorldObjects {
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
     assigned: Vec<(PodKey, String)>,
+    provider_drift: BTreeMap<String, String>,
     aside: SetAside,
 }
 
@@ -58,6 +59,7 @@ impl World {
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
         }
     }
@@ -84,10 +86,12 @@ impl World {
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
+        world.provider_drift = objects.provider_drift;
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
         }
+        world.overlay();
         world
     }
 }

@@ -42,6 +42,8 @@ pub struct Door {
     pub slow: bool,
     pub actions: Vec<(Timestamp, Action)>,
     bought: u32,
+    /// Instances launched into each reservation.
+    reserved: BTreeMap<String, u32>,
 }
 
 impl Door {
@@ -61,6 +63,7 @@ impl Door {
             deaf: false,
             actions: Vec::new(),
             bought: 0,
+            reserved: BTreeMap::new(),
         }
     }
 
@@ -213,10 +216,17 @@ impl Door {
                 known.labels.extend(labels.clone());
                 self.put_node(known);
             }
-            Action::CordonNode { node } => {
+            Action::UncordonNode { node } => {
+                let mut known = self.nodes[node].clone();
+                known.taints.retain(|t| t.key != keys::DISRUPTED_TAINT);
+                self.put_node(known);
+            }
+            Action::CordonNode { node } | Action::TaintNode { node } => {
                 let mut known = self.nodes[node].clone();
                 known.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", whittle_model::Effect::NoSchedule));
-                known.labels.insert(keys::EXCLUDED.to_owned(), "karpenter".to_owned());
+                if matches!(action, Action::CordonNode { .. }) {
+                    known.labels.insert(keys::EXCLUDED.to_owned(), "karpenter".to_owned());
+                }
                 self.put_node(known);
             }
             Action::Evict { .. } if self.deaf => {}
@@ -268,6 +278,7 @@ impl Door {
         for kind in self.catalog.types.iter().filter(|t| allows(keys::INSTANCE_TYPE, &t.name)) {
             let admitted = |o: &&Offering| {
                 o.available
+                    && o.reservation.as_ref().is_none_or(|r| self.reserved.get(&r.id).is_none_or(|used| *used < r.left))
                     && allows(keys::ZONE, &o.zone)
                     && allows(keys::ZONE_ID, &o.zone_id)
                     && allows(keys::CAPACITY_TYPE, o.capacity_type.name())
@@ -286,13 +297,17 @@ impl Door {
         };
         self.bought += 1;
         let kind = self.catalog.get(&key.instance_type).expect("what is open is in the catalogue");
+        let of_key = self.catalog.offering(key).expect("what is open is in the catalogue");
+        if let Some(reservation) = &of_key.reservation {
+            *self.reserved.entry(reservation.id.clone()).or_default() += 1;
+        }
         outcome(Outcome::Launched(Launched {
             claim: claim.name.clone(),
             provider_id: format!("aws:///{}/i-{:04}", key.zone, self.bought),
             instance_type: key.instance_type.clone(),
             zone: key.zone.clone(),
             capacity_type: key.capacity_type,
-            price: self.catalog.offering(key).expect("what is open is in the catalogue").price,
+            price: of_key.price,
             capacity: kind.capacity.clone(),
             allocatable: kind.allocatable.clone(),
             image: String::new(),
@@ -321,6 +336,8 @@ pub fn names(actions: &[Action]) -> Vec<&'static str> {
             Action::DeletePod { .. } => "delete pod",
             Action::DeleteClaim { .. } => "delete",
             Action::CordonNode { .. } => "cordon",
+            Action::TaintNode { .. } => "taint",
+            Action::UncordonNode { .. } => "uncordon",
             Action::Evict { .. } => "evict",
             Action::Terminate { .. } => "terminate",
             Action::ReleaseNode { .. } => "release node",

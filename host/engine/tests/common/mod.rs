@@ -2,7 +2,11 @@
 //! random worlds, and a door that carries out what the engine orders.
 #![expect(dead_code, reason = "each test binary uses its part")]
 
+pub mod asks;
 pub mod door;
+pub mod filters;
+pub mod full;
+pub mod leave;
 pub mod random;
 
 use std::sync::Arc;
@@ -182,7 +186,7 @@ pub fn basics() -> Vec<Event> {
     vec![
         Event::Settings(settings()),
         Event::Catalog(Arc::new(catalog("default"))),
-        Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: None }),
+        Event::NodeClass(NodeClass { name: "default".to_owned(), not_ready: None, ..NodeClass::default() }),
         Event::Synced,
     ]
 }

@@ -76,6 +76,8 @@ pub struct Cluster {
     /// Without a place, in two waves.
     pub waves: [Vec<Pod>; 2],
     pub sold_out: Vec<OfferingKey>,
+    /// Namespaces, storage and overlays.
+    pub others: Vec<Event>,
 }
 
 impl Cluster {
@@ -84,8 +86,8 @@ impl Cluster {
         let d = &mut dice;
         let settings = Settings { kubernetes_minor: d.pick(&[36, 36, 34]), ..super::settings() };
         let classes = vec![
-            NodeClass { name: "default".to_owned(), not_ready: None },
-            NodeClass { name: "other".to_owned(), not_ready: d.one_in(3).then(|| "no subnets".to_owned()) },
+            NodeClass { name: "default".to_owned(), not_ready: None, ..NodeClass::default() },
+            NodeClass { name: "other".to_owned(), not_ready: d.one_in(3).then(|| "no subnets".to_owned()), ..NodeClass::default() },
         ];
         let pools = (0..1 + d.below(3)).map(|n| pool(d, n)).collect();
         let daemon_sets: Vec<DaemonSet> = (0..d.below(4)).map(|n| daemon_set(d, n)).collect();
@@ -107,7 +109,18 @@ impl Cluster {
             (0..counts[w]).map(|n| copy(&shapes[d.below(shapes.len())], &format!("wave{w}-{n:02}"), d.amount(3))).collect()
         });
         let sold_out = (0..if d.one_in(2) { d.below(12) } else { 0 }).map(|_| offering(d)).collect();
-        Self { settings, catalogs: vec![catalog("default"), second_catalog()], classes, pools, daemon_sets, nodes, bound, waves, sold_out }
+        Self {
+            settings,
+            catalogs: vec![catalog("default"), second_catalog()],
+            classes,
+            pools,
+            daemon_sets,
+            nodes,
+            bound,
+            waves,
+            sold_out,
+            others: Vec::new(),
+        }
     }
 
     /// Everything but the waiting pods, as events.
@@ -118,6 +131,7 @@ impl Cluster {
         events.extend(self.pools.iter().map(|p| Event::NodePool(Box::new(p.clone()))));
         events.extend(self.daemon_sets.iter().map(|d| Event::DaemonSet(Box::new(d.clone()))));
         events.extend(self.nodes.iter().map(|n| Event::Node(Box::new(n.clone()))));
+        events.extend(self.others.iter().cloned());
         events.extend(self.bound.iter().map(|p| Event::Pod(Box::new(p.clone()))));
         if !self.sold_out.is_empty() {
             // The memory of what is sold out is filled by answers to launches only.
@@ -134,7 +148,7 @@ impl Cluster {
 }
 
 /// Fewer types, other prices.
-fn second_catalog() -> Catalog {
+pub(super) fn second_catalog() -> Catalog {
     let mut other = catalog("other");
     other.types.retain(|t| t.name != "c.2" && t.name != "r.8");
     for kind in &mut other.types {
@@ -146,7 +160,7 @@ fn second_catalog() -> Catalog {
     other
 }
 
-fn offering(d: &mut Dice) -> OfferingKey {
+pub(super) fn offering(d: &mut Dice) -> OfferingKey {
     OfferingKey {
         instance_type: d.pick(&TYPES).0.to_owned(),
         zone: d.pick(&ZONES).to_owned(),
@@ -155,7 +169,7 @@ fn offering(d: &mut Dice) -> OfferingKey {
 }
 
 /// A requirement that a pool or a pod may have.
-fn requirement(d: &mut Dice) -> Requirement {
+pub(super) fn requirement(d: &mut Dice) -> Requirement {
     match d.below(9) {
         0 => any_of(keys::ZONE, &d.some(&ZONES)),
         1 => operator(keys::ZONE, Operator::NotIn, &[d.pick(&ZONES)]),
@@ -170,7 +184,7 @@ fn requirement(d: &mut Dice) -> Requirement {
 }
 
 /// A requirement on a label that only some pools define.
-fn team(d: &mut Dice) -> Requirement {
+pub(super) fn team(d: &mut Dice) -> Requirement {
     match d.below(4) {
         0 => any_of("team", &d.some(&["a", "b", "c"])),
         1 => operator("team", Operator::NotIn, &["a"]),
@@ -179,7 +193,7 @@ fn team(d: &mut Dice) -> Requirement {
     }
 }
 
-fn pool(d: &mut Dice, number: usize) -> NodePool {
+pub(super) fn pool(d: &mut Dice, number: usize) -> NodePool {
     let mut pool = super::pool(&format!("pool-{number}"));
     pool.weight = d.pick(&[0, 0, 10, 50]);
     if d.one_in(3) {
@@ -222,7 +236,7 @@ fn pool(d: &mut Dice, number: usize) -> NodePool {
     pool
 }
 
-fn daemon_set(d: &mut Dice, number: usize) -> DaemonSet {
+pub(super) fn daemon_set(d: &mut Dice, number: usize) -> DaemonSet {
     let mut set = super::daemon_set(&format!("daemon-{number}"), d.pick(&[50, 100, 400]), GIB / 4);
     if d.one_in(2) {
         set.template.tolerations = vec![toleration("dedicated")];
@@ -236,7 +250,7 @@ fn daemon_set(d: &mut Dice, number: usize) -> DaemonSet {
     set
 }
 
-fn node(d: &mut Dice, number: usize) -> Node {
+pub(super) fn node(d: &mut Dice, number: usize) -> Node {
     let mut node = super::node(&format!("node-{number}"), d.pick(&TYPES).0, d.pick(&ZONES));
     node.labels.insert(keys::ZONE_ID.to_owned(), "use1-az1".to_owned());
     if d.one_in(4) {
@@ -254,7 +268,7 @@ fn node(d: &mut Dice, number: usize) -> Node {
     node
 }
 
-fn shape(d: &mut Dice, number: usize) -> Pod {
+pub(super) fn shape(d: &mut Dice, number: usize) -> Pod {
     let mut pod = super::pod(&format!("shape-{number}"), 0, 0);
     pod.requests = resources(d.pick(&[100, 250, 700, 1500, 3000, 7000]), GIB / 4 * (1 + d.amount(24)));
     if d.one_in(8) {
@@ -292,6 +306,6 @@ fn affinity(d: &mut Dice) -> Affinity {
     Affinity { node_selector: selector, node_terms }
 }
 
-fn copy(shape: &Pod, name: &str, created: i64) -> Pod {
+pub(super) fn copy(shape: &Pod, name: &str, created: i64) -> Pod {
     Pod { key: PodKey::new("default", name), uid: format!("uid-{name}"), created: Timestamp(created), ..shape.clone() }
 }

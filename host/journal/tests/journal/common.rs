@@ -81,7 +81,7 @@ pub fn pod(number: usize, milli: i64) -> Pod {
 
 /// What a controller reads when it starts.
 pub fn beginning() -> Vec<Event> {
-    let class = NodeClass { name: "default".into(), not_ready: None };
+    let class = NodeClass { name: "default".into(), not_ready: None, ..NodeClass::default() };
     let pool = Event::NodePool(Box::new(pool()));
     vec![Event::Settings(Settings::default()), Event::NodeClass(class), Event::Catalog(catalog(40_000)), pool, Event::Synced]
 }

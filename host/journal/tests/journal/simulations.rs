@@ -70,7 +70,7 @@ fn world() -> Scenario {
     let all = vec![Toleration { key: None, exists: true, value: String::new(), effect: None }];
     let key = PodKey::new("kube-system", "agent");
     let agent = Pod { key: key.clone(), tolerations: all, priority: 1_000, uid: String::new(), unschedulable: false, ..pod(0, 100) };
-    let class = NodeClass { name: "default".into(), not_ready: None };
+    let class = NodeClass { name: "default".into(), not_ready: None, ..NodeClass::default() };
     let objects = vec![
         ScenarioObject::NodeClass(class, catalog(40_000)),
         ScenarioObject::NodePool(Box::new(pool)),

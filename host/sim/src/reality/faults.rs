@@ -109,6 +109,7 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::PolicyLoaded { .. }
         | Event::Instances(_)
         | Event::Interrupted { .. }
+        | Event::ProviderDrift { .. }
         | Event::SetAside { .. }
         | Event::Synced => ("settings", String::new()),
     }
@@ -130,6 +131,8 @@ fn aim(action: &Action) -> (String, bool) {
         | Action::InitializeNode { node }
         | Action::CordonNode { node }
         | Action::LabelNode { node, .. }
+        | Action::TaintNode { node }
+        | Action::UncordonNode { node }
         | Action::ReleaseNode { node } => (node.clone(), true),
         Action::Nominate { pod, .. } | Action::Evict { pod, .. } | Action::DeletePod { pod, .. } => (pod.to_string(), true),
     }

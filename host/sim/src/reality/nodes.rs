@@ -85,23 +85,22 @@ impl Reality {
 
     pub(super) fn put_node(&mut self, node: Node) {
         let name = node.name.clone();
-        self.api.nodes.insert(name.clone(), node);
-        self.node_changed(&name);
+        let before = self.api.nodes.insert(name.clone(), node);
+        self.node_changed(&name, before.as_ref());
     }
 
     pub(super) fn change_node(&mut self, name: &str, change: impl FnOnce(&mut Node)) {
         if let Some(node) = self.api.nodes.get_mut(name) {
+            let before = node.clone();
             change(node);
-            self.node_changed(name);
+            self.node_changed(name, Some(&before));
         }
     }
 
-    fn node_changed(&mut self, name: &str) {
+    fn node_changed(&mut self, name: &str, before: Option<&Node>) {
         let Some(node) = self.api.nodes.get(name).cloned() else { return };
         self.scheduler.apply_node(&node);
-        if node.ready {
-            self.reschedule();
-        }
+        self.requeue_for(before, &node);
         self.tell(Event::Node(Box::new(node)));
         self.place_daemons(name);
     }

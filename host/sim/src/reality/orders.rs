@@ -23,11 +23,13 @@ impl Reality {
             }),
             Action::Nominate { pod, node } => self.nominate(pod, node),
             Action::DeleteClaim { claim, .. } => self.delete_claim(claim),
-            Action::CordonNode { node } => self.change_node(node, |node| {
+            Action::CordonNode { node } | Action::TaintNode { node } => self.change_node(node, |node| {
                 if !node.taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
                     node.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", Effect::NoSchedule));
                 }
-                node.labels.insert(keys::EXCLUDED.to_owned(), "karpenter".to_owned());
+                if matches!(action, Action::CordonNode { .. }) {
+                    node.labels.insert(keys::EXCLUDED.to_owned(), "karpenter".to_owned());
+                }
             }),
             Action::AnnotateClaim { claim, annotations } => self.change_claim(claim, |c| c.annotations.extend(annotations.clone())),
             Action::LabelNode { node, labels } => self.change_node(node, |node| node.labels.extend(labels.clone())),
@@ -37,6 +39,7 @@ impl Reality {
                     self.end_pod(pod, Some(Duration::seconds(*grace_seconds)));
                 }
             }
+            Action::UncordonNode { node } => self.change_node(node, |node| node.taints.retain(|t| t.key != keys::DISRUPTED_TAINT)),
             Action::Terminate { claim } => self.terminate(claim),
             Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
             Action::ReleaseNode { node } => self.drop_node(node),

@@ -18,6 +18,8 @@ pub(crate) enum Happening {
     Order(Box<Action>),
     /// kube-scheduler goes through its queue.
     Cycle,
+    /// kube-scheduler looks for pods that it has not tried for long.
+    Flush,
     /// A bound pod starts.
     Start(PodKey),
     /// A pod ends well.
@@ -47,7 +49,7 @@ pub(crate) enum Happening {
 impl Happening {
     /// Whether the world is at rest while only such things are to come.
     const fn background(&self) -> bool {
-        matches!(self, Self::Restock | Self::Finish(_) | Self::Crash)
+        matches!(self, Self::Restock | Self::Finish(_) | Self::Crash | Self::Flush)
     }
 }
 

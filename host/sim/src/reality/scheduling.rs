@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use whittle_engine::scheduler::queue_order;
-use whittle_model::{Duration, Event, Pod, PodKey, PodPhase, Timestamp, resources};
+use whittle_model::{Affinity, Duration, Event, Node, Pod, PodKey, PodPhase, Timestamp, resources, taint};
 
 use super::{Happening, Reality};
 use crate::timeline::TimelineEvent;
@@ -15,18 +15,68 @@ const NOTICE: Duration = Duration(50);
 /// A bound pod starts so much later.
 pub(super) const START: Duration = Duration::seconds(2);
 
+/// kube-scheduler tries a pod again after so long although nothing happened that could help it.
+/// Source: `podMaxInUnschedulablePodsDuration` of kube-scheduler.
+const TRIED_AGAIN: Duration = Duration::minutes(5);
+
 impl Reality {
-    /// Something changed that may help pods without a node.
+    /// Something changed that may help any pod without a node.
     pub(super) fn reschedule(&mut self) {
-        if !self.waiting.is_empty() {
+        self.requeue(|_| true);
+    }
+
+    /// A pod without a node is new.
+    pub(super) fn enqueue(&mut self, key: PodKey) {
+        self.queued.insert(key);
+        self.queue.cycle_at(self.now.plus(NOTICE));
+    }
+
+    /// Something changed that may help those pods without a node that `helped` picks: they are tried again.
+    pub(super) fn requeue(&mut self, helped: impl Fn(&Pod) -> bool) {
+        let picked = self.waiting.keys().filter_map(|key| self.api.pods.get(key)).filter(|pod| helped(pod));
+        self.queued.extend(picked.map(|pod| pod.key.clone()));
+        if !self.queued.is_empty() {
             self.queue.cycle_at(self.now.plus(NOTICE));
+        }
+    }
+
+    /// A node is new or changed: pods are tried again that this may help.
+    pub(super) fn requeue_for(&mut self, before: Option<&Node>, now: &Node) {
+        let Some(before) = before else { return self.reschedule() };
+        let more = now.allocatable.iter().any(|(name, amount)| amount > before.allocatable.get(name));
+        if more || (before.cordoned && !now.cordoned) || (!before.ready && now.ready && now.taints == before.taints) {
+            return self.reschedule();
+        }
+        let (relabelled, taints) = (before.labels != now.labels, before.taints != now.taints);
+        if relabelled || taints {
+            self.requeue(|pod| (relabelled && by_labels(pod)) || (taints && untainted(pod, before, now)));
+        }
+    }
+
+    /// Pods that were not tried for a long time are tried again.
+    pub(super) fn flush(&mut self) {
+        let long_ago = self.waiting.iter().filter(|(_, since)| since.plus(TRIED_AGAIN) <= self.now);
+        self.queued.extend(long_ago.map(|(key, _)| key.clone()));
+        self.flushes = false;
+        self.flush_later();
+        if !self.queued.is_empty() {
+            self.queue.cycle_at(self.now);
+        }
+    }
+
+    fn flush_later(&mut self) {
+        let first = self.waiting.iter().filter(|(key, _)| !self.queued.contains(*key)).map(|(_, since)| *since).min();
+        if let Some(since) = first.filter(|_| !self.flushes) {
+            self.flushes = true;
+            self.queue.put(since.plus(TRIED_AGAIN).max(self.now), Happening::Flush);
         }
     }
 
     /// kube-scheduler goes through its queue once.
     pub(super) fn cycle(&mut self) {
-        let mut queue: Vec<(&Pod, Timestamp)> =
-            self.waiting.iter().filter_map(|(key, entered)| self.api.pods.get(key).map(|pod| (pod, *entered))).collect();
+        let queued = std::mem::take(&mut self.queued);
+        let entered = |key| self.waiting.get(key).copied();
+        let mut queue: Vec<(&Pod, Timestamp)> = queued.iter().filter_map(|key| self.api.pods.get(key).zip(entered(key))).collect();
         queue_order(&mut queue);
         let keys: Vec<PodKey> = queue.into_iter().map(|(pod, _)| pod.key.clone()).collect();
         // Binding only takes room: what did not fit a moment ago does not fit its like either.
@@ -35,9 +85,8 @@ impl Reality {
             let Some(mut pod) = self.api.pods.get(&key).cloned() else { continue };
             pod.node = self.pinned.get(&key).cloned();
             let like = self.member_of.get(&key).map(|(kind, owner)| format!("{} {owner} {}", kind.name(), pod.priority));
-            let expected = pod.nominated.as_ref().is_some_and(|n| self.api.nodes.get(n).is_some_and(|n| n.ready));
-            if !expected
-                && let Some(like) = &like
+            let like = like.filter(|_| pod.nominated.is_none() && alike(&pod));
+            if let Some(like) = &like
                 && hopeless.contains(like)
             {
                 self.refuse(&key, None);
@@ -51,6 +100,7 @@ impl Reality {
                 }
             }
         }
+        self.flush_later();
     }
 
     fn bound(&mut self, key: &PodKey, node: &str) {
@@ -67,6 +117,8 @@ impl Reality {
             let node = node.to_owned();
             self.note_pods(TimelineEvent::PodsBound { node, pods: vec![key.clone()] });
         }
+        // Who wants to be near other pods, or even with them, may have what it waits for.
+        self.requeue(|other| !other.pod_affinity.is_empty() || other.spread.iter().any(|constraint| constraint.required));
         self.tell(Event::Pod(Box::new(pod)));
         self.later(START, Happening::Start(key.clone()));
     }
@@ -90,10 +142,13 @@ impl Reality {
             self.refusals.insert(key.clone(), message);
         }
         let pinned = self.pinned.contains_key(key);
-        let Some(pod) = self.api.pods.get_mut(key).filter(|p| !p.unschedulable) else { return };
-        pod.unschedulable = true;
+        // An attempt that fails costs the pod its nomination.
+        self.scheduler.forget_nomination(key);
+        let Some(pod) = self.api.pods.get_mut(key).filter(|p| !p.unschedulable || p.nominated.is_some()) else { return };
+        let known = std::mem::replace(&mut pod.unschedulable, true);
+        pod.nominated = None;
         let pod = pod.clone();
-        if !pinned {
+        if !pinned && !known {
             self.note_pods(TimelineEvent::PodsPending { workload, pods: vec![key.clone()] });
         }
         self.tell(Event::Pod(Box::new(pod)));
@@ -125,9 +180,22 @@ impl Reality {
         pod.nominated = Some(node.to_owned());
         let pod = pod.clone();
         self.scheduler.nominate(&pod, node);
-        if self.api.nodes.get(node).is_some_and(|n| n.ready) {
-            self.reschedule();
-        }
         self.tell(Event::Pod(Box::new(pod)));
     }
+}
+
+/// Whether a pod shares its fate with all others of its workload: nothing that it asks for is its own.
+fn alike(pod: &Pod) -> bool {
+    pod.volumes.is_empty()
+}
+
+/// Whether labels of nodes decide where a pod may go.
+fn by_labels(pod: &Pod) -> bool {
+    pod.affinity != Affinity::default() || !pod.spread.is_empty() || !pod.pod_affinity.is_empty() || !pod.volumes.is_empty()
+}
+
+/// Whether a node had a taint that kept a pod away, and has none now.
+fn untainted(pod: &Pod, before: &Node, now: &Node) -> bool {
+    let keeps_away = |node: &Node| taint::untolerated(&node.taints, &pod.tolerations).is_some();
+    keeps_away(before) && !keeps_away(now)
 }

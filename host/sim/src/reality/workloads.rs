@@ -233,9 +233,9 @@ impl Reality {
             None => {
                 self.waiting.insert(key.clone(), self.now);
                 if !self.pinned.contains_key(&key) {
-                    self.note_pods(TimelineEvent::PodsCreated { workload, pods: vec![key] });
+                    self.note_pods(TimelineEvent::PodsCreated { workload, pods: vec![key.clone()] });
                 }
-                self.reschedule();
+                self.enqueue(key);
             }
         }
         self.tell(Event::Pod(Box::new(pod)));
@@ -283,6 +283,7 @@ impl Reality {
         let workload = self.workload_of(key);
         let Some(pod) = self.api.pods.remove(key) else { return };
         self.waiting.remove(key);
+        self.queued.remove(key);
         self.refusals.remove(key);
         self.scheduler.unbind(key);
         self.scheduler.forget_nomination(key);

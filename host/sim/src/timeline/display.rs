@@ -55,6 +55,15 @@ impl std::fmt::Display for TimelineEvent {
             Self::Initialized { nodes } => write!(f, "initialized {}", named("node", nodes)),
             Self::Nominated { node, pods } => write!(f, "{} nominated to {node}", count(pods.len(), "pod")),
             Self::Kept { claim, why } => write!(f, "claim {claim} stays: {why}"),
+            Self::Move { reason, nodes, replacements, saves, stage, why } => {
+                let what = named("node", nodes);
+                match *stage {
+                    "begun" if replacements.is_empty() => write!(f, "moving the pods of {what}: {reason}, saves {saves}/h"),
+                    "begun" => write!(f, "replacing {what} by {}: {reason}, saves {saves}/h", named("claim", replacements)),
+                    "rejected" => write!(f, "{what} stays after all: {why}"),
+                    _ => write!(f, "{what} stays, its replacement was given up: {why}"),
+                }
+            }
             Self::Removing { claim, node, reason } => write!(f, "removing {}: {reason}", node_or_claim(node, claim)),
             Self::Held { claim, node, why } => write!(f, "the removal of {} waits: {why}", node_or_claim(node, claim)),
             Self::OutOfTime { node, pods } => {

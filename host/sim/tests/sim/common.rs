@@ -105,7 +105,7 @@ pub fn daemon_set(name: &str, milli: i64) -> ScenarioObject {
 
 /// The world of the pools and objects.
 pub fn scenario(pools: Vec<NodePool>, objects: Vec<ScenarioObject>) -> Scenario {
-    let class = NodeClass { name: "default".into(), not_ready: None };
+    let class = NodeClass { name: "default".into(), not_ready: None, ..NodeClass::default() };
     let mut all = vec![ScenarioObject::NodeClass(class, Arc::new(catalog()))];
     all.extend(pools.into_iter().map(|p| ScenarioObject::NodePool(Box::new(p))));
     all.extend(objects);

@@ -1,10 +1,15 @@
 //! Random mixes of workloads: everything comes to run, and nominated pods sit where the plan put
 //! them.
 
-use whittle_model::Settings;
-use whittle_sim::{ScenarioObject, Weather};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::common::{Run, daemon_set, deployment, limited, play_in, pool, scenario};
+use whittle_engine::Engine;
+use whittle_model::{Action, Event, PodKey, Settings, Timestamp};
+use whittle_sim::{Recorder, ScenarioObject, Simulation, Story, Weather};
+
+use super::common::{Files, Record, Run, daemon_set, deployment, limited, play_in, pool, scenario};
 
 /// A number below `most` that depends on the seed and the purpose alone.
 fn pick(seed: u64, purpose: u64, most: u64) -> u64 {
@@ -46,6 +51,51 @@ fn nominated_pods_sit_where_the_plan_put_them() {
         let cost = run.summary.cost;
         assert!(cost.bound_micros <= cost.hourly_micros && cost.hourly_micros <= cost.greedy_micros, "seed {seed}: {cost:?}");
     }
+}
+
+/// Remembers where pods were nominated first, and how often in all.
+#[derive(Clone, Default)]
+struct Nominations(Rc<RefCell<(BTreeMap<PodKey, String>, usize)>>);
+
+impl Recorder for Nominations {
+    fn begins(&mut self, _: Timestamp, _: &Engine) {}
+    fn told(&mut self, _: Timestamp, _: &Event) {}
+    fn polls(&mut self, _: Timestamp) {}
+    fn polled(&mut self, _: Timestamp, actions: &[Action], _: &Engine) {
+        let (first, all) = &mut *self.0.borrow_mut();
+        for action in actions {
+            if let Action::Nominate { pod, node } = action {
+                first.entry(pod.clone()).or_insert_with(|| node.clone());
+                *all += 1;
+            }
+        }
+    }
+}
+
+/// Every node that opens has kube-scheduler try all pods that wait, and a try that fails costs a pod its nomination.
+#[test]
+fn nominated_pods_are_bound_to_the_very_nodes_they_were_planned_on() {
+    let (mut elsewhere, mut pods, mut writes) = (0, 0, 0);
+    for seed in 0..40 {
+        let sizes = vec![deployment("small", 8, 700, 1024), deployment("middle", 8, 1600, 3072), deployment("large", 8, 3100, 6000)];
+        let objects = if seed % 2 == 0 { sizes } else { mix(seed) };
+        let nominations = Nominations::default();
+        let simulation =
+            Simulation::new(scenario(vec![pool("default", &["on-demand"])], objects), Settings::default(), seed, Weather::calm());
+        let mut simulation = simulation.with_recorder(Box::new(nominations.clone()));
+        // Half of the time all nodes of a launch join at once.
+        let story = if seed % 4 < 2 { "until pods running within 15m" } else { "boot 30s\nuntil pods running within 15m" };
+        let story = Story::parse(story).expect("the story reads");
+        let ending = simulation.run(&story, &mut Files::default(), &mut Record::default());
+        assert!(ending.is_ok(), "seed {seed}: {ending:?}");
+        let (first, all) = &*nominations.0.borrow();
+        let world = simulation.engine().world();
+        pods += first.len();
+        writes += all;
+        elsewhere += first.iter().filter(|(pod, node)| world.pod(pod).and_then(|p| p.node).as_ref() != Some(*node)).count();
+    }
+    assert_eq!((elsewhere, writes), (0, pods), "pods that are elsewhere, and nominations in all");
+    assert!(pods > 900);
 }
 
 #[test]

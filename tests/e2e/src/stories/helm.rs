@@ -9,33 +9,36 @@ use crate::kube::{label, name};
 use crate::stage::Stage;
 use crate::wait::{stays, until};
 
+/// Nodes that stay while the chart goes.
+const NODES: usize = 20;
+
 pub(super) fn tell(stage: &Stage<'_>) -> Result<()> {
     let controller = stage.controller()?;
     stage.walk_through()?;
     stage.apply(include_str!("../../manifests/apart.yaml"))?;
-    stage.bed.kube.scale("apart", 5)?;
-    stage.pods_run("apart", 5, 90)?;
-    until("the books balance", 30, || stage.books_balance(Some(5)))?;
+    stage.bed.kube.scale("apart", u32::try_from(NODES)?)?;
+    stage.pods_run("apart", NODES, 180)?;
+    until("the books balance", 60, || stage.books_balance(Some(NODES)))?;
     let before = instances(stage)?;
 
     stage.bed.helm(&["uninstall", RELEASE, "--namespace", NAMESPACE, "--wait"])?;
     drop(controller);
-    stays("nodes stay without the chart", 5, || stage.books_balance(Some(5)))?;
+    stays("nodes stay without the chart", 5, || stage.books_balance(Some(NODES)))?;
     ensure!(instances(stage)? == before, "instances changed when the chart went");
     made_by_the_chart(stage)?;
     stage.bed.helm(&["uninstall", "whittle-crd", "--namespace", NAMESPACE, "--wait"])?;
-    stays("definitions and their objects stay", 2, || stage.books_balance(Some(5)))?;
+    stays("definitions and their objects stay", 2, || stage.books_balance(Some(NODES)))?;
 
     stage.install_crds()?;
     stage.install(&[])?;
     let _controller = stage.controller()?;
     stays("a new installation takes up what is there", 15, || {
         ensure!(instances(stage)? == before, "instances changed when the chart came back");
-        stage.books_balance(Some(5))
+        stage.books_balance(Some(NODES))
     })?;
-    stage.bed.kube.scale("apart", 7)?;
-    stage.pods_run("apart", 7, 90)?;
-    until("the books balance", 30, || stage.books_balance(Some(7)))?;
+    stage.bed.kube.scale("apart", u32::try_from(NODES + 2)?)?;
+    stage.pods_run("apart", NODES + 2, 120)?;
+    until("the books balance", 60, || stage.books_balance(Some(NODES + 2)))?;
     ensure!(instances(stage)?.is_superset(&before), "nodes were replaced");
     refusals(stage)
 }

@@ -36,7 +36,7 @@ const fn story(name: &'static str, tells: &'static str, run: fn(&Stage<'_>) -> R
 }
 
 /// All of them.
-pub(crate) const STORIES: [Story; 17] = [
+pub(crate) const STORIES: [Story; 18] = [
     story("inflate", "the walk-through: five pods come and go, and a node with them", inflate::tell),
     story("helm", "the chart goes and comes again, the nodes stay", helm::tell),
     story("crds", "good manifests are taken, wrong ones refused in words", crds::tell),
@@ -45,7 +45,8 @@ pub(crate) const STORIES: [Story; 17] = [
     story("throttled", "EC2 refuses calls, and nodes come all the same", sold_out::throttled),
     story("crash", "the controller is killed at ten moments", crash::tell),
     story("replicas", "two replicas, and a change of leader", replicas::tell),
-    story("server", "the API server restarts during a scale-up", server::tell),
+    story("server", "the API server restarts during a scale-up", server::restart),
+    story("expired", "watches whose place the API server has forgotten", server::expired),
     story("wrong-subnet", "an EC2NodeClass that names no subnet says so", wrong_subnet::tell),
     story("unauthorized", "a role that may not do enough shows in the EC2NodeClass", unauthorized::tell),
     story("policy", "a shipped policy changes what is bought", policy::shipped),

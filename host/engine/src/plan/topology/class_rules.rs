@@ -1,0 +1,253 @@
+//! The rules of a class: what its pods ask for level by level, and what they count in.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+use whittle_model::{Requirements, Toleration, taint};
+
+use super::asks::{Aim, Wanted};
+use super::set::Set;
+use super::tally::{CounterId, Local, Tally, put};
+use super::{EVERY_NODE, Filter, HOST, KeyId, Topology};
+use crate::plan::classes::Class;
+use crate::plan::states::{ProfileId, StateId, States};
+use crate::plan::tables::Tables;
+use crate::world::World;
+
+/// A rule of a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rule {
+    pub(crate) key: KeyId,
+    pub(crate) counter: CounterId,
+    pub(crate) kind: Aim,
+    /// Whether its own pods count.
+    pub(crate) me: bool,
+    /// Of a spread: number of the domains that are compared.
+    pub(crate) eligible: u32,
+}
+
+/// One form in which pods of a class may be asked for a place; the first level is the strictest.
+#[derive(Debug, Clone)]
+pub(crate) struct Level {
+    /// Its number among the levels of all classes.
+    pub(crate) id: u32,
+    /// Levels of one stage differ by the alternative of their requirements only.
+    pub(crate) stage: u32,
+    pub(crate) profile: ProfileId,
+    /// Rules on single nodes.
+    pub(crate) host: SmallVec<[Rule; 1]>,
+    /// Rules on the other keys, by key.
+    pub(crate) keyed: SmallVec<[Rule; 1]>,
+    /// Whether taints that only ask pods to stay away are ignored.
+    pub(crate) lenient: bool,
+}
+
+/// What a class has of this room.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Company {
+    pub(crate) levels: Vec<Level>,
+    /// Counters in which its pods count, ascending.
+    pub(crate) counts: SmallVec<[CounterId; 4]>,
+}
+
+impl Level {
+    /// What a place that refused may come to depend on: counts that let more pods in as they grow.
+    pub(crate) fn loosening(&self) -> impl Iterator<Item = CounterId> + '_ {
+        let keyed = self.keyed.iter().filter(|rule| rule.kind != Aim::Apart);
+        keyed.chain(self.host.iter().filter(|rule| rule.kind == Aim::Near)).map(|rule| rule.counter)
+    }
+}
+
+impl<'w> Topology<'w> {
+    /// The levels and counters of pods of a stance, whose alternatives of requirements these are.
+    pub(crate) fn company(&mut self, stance: (u32, u32), alternatives: &[Requirements], states: &mut States, asker: u32) -> Company {
+        let whos = std::mem::take(&mut self.sets[stance.1 as usize]);
+        let asks = std::mem::take(&mut self.asks[stance.0 as usize]);
+        let mut counts: SmallVec<[CounterId; 4]> = whos.iter().flat_map(|who| &self.selected[*who as usize]).copied().collect();
+        counts.extend(asks.holds.iter().copied());
+        counts.sort_unstable();
+        counts.dedup();
+        let shy = whos.iter().flat_map(|who| &self.owners[*who as usize]).map(|c| Wanted { counter: *c, kind: Aim::Apart });
+        let shy: Vec<Wanted> = shy.collect();
+        let (last, first) = alternatives.split_last().expect("there is always one alternative");
+        let mut levels = Vec::new();
+        for (number, stage) in asks.stages.iter().enumerate() {
+            let wanted = |alternative: &Requirements| {
+                let mut both = alternative.clone();
+                stage.node.iter().for_each(|node| both.add_all(node));
+                both
+            };
+            let mut enter = |topology: &mut Self, alternative: &Requirements| {
+                let profile = states.profile(&wanted(alternative), asker);
+                let rules = stage.rules.iter().chain(&shy);
+                let (host, keyed) = topology.rules(rules, &counts);
+                let level = Level { id: topology.levels, stage: super::number(number), profile, host, keyed, lenient: stage.lenient };
+                topology.levels += 1;
+                levels.push(level);
+            };
+            // As documented, the alternatives are given up before any preference is; when all of
+            // these are gone, the alternatives have their turn once more.
+            if number == 0 {
+                first.iter().for_each(|alternative| enter(self, alternative));
+            }
+            enter(self, last);
+            if number > 0 && number + 1 == asks.stages.len() {
+                first.iter().for_each(|alternative| enter(self, alternative));
+            }
+        }
+        self.sets[stance.1 as usize] = whos;
+        self.asks[stance.0 as usize] = asks;
+        Company { levels, counts }
+    }
+
+    fn rules<'r>(&self, wanted: impl Iterator<Item = &'r Wanted>, counts: &[CounterId]) -> (SmallVec<[Rule; 1]>, SmallVec<[Rule; 1]>) {
+        let mut all: Vec<Rule> = wanted
+            .map(|w| Rule {
+                key: self.counters[w.counter as usize].key,
+                counter: w.counter,
+                kind: w.kind,
+                me: counts.binary_search(&w.counter).is_ok(),
+                eligible: 0,
+            })
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().partition(|rule| rule.key == HOST)
+    }
+
+    /// Enters the domains there are, and finds for each spread rule those that it compares.
+    pub(crate) fn prepare(&mut self, world: &'w World, tables: &Tables<'w>, states: &mut States, classes: &mut [Class<'w>]) {
+        if self.keys.len() > 1 {
+            self.enter_domains(world, tables, states);
+        }
+        let mut known: BTreeMap<(CounterId, Vec<ProfileId>, &[Toleration]), u32> = BTreeMap::new();
+        for class in classes {
+            let spreads = class.company.levels.iter().flat_map(|l| &l.keyed).filter(|r| matches!(r.kind, Aim::Spread { .. }));
+            let mut counters: Vec<CounterId> = spreads.map(|r| r.counter).collect();
+            counters.sort_unstable();
+            counters.dedup();
+            for counter in counters {
+                let key = (counter, class.profiles.to_vec(), class.tolerations);
+                let number = known.get(&key).copied().unwrap_or_else(|| {
+                    let eligible = self.compared(world, tables, states, class, counter);
+                    self.eligible.push(eligible);
+                    let number = super::number(self.eligible.len() - 1);
+                    known.insert(key, number);
+                    number
+                });
+                for rule in class.company.levels.iter_mut().flat_map(|l| &mut l.keyed).filter(|r| r.counter == counter) {
+                    rule.eligible = number;
+                }
+            }
+        }
+    }
+
+    fn enter_domains(&mut self, world: &World, tables: &Tables<'_>, states: &States) {
+        for key in HOST + 1..self.keys.len() {
+            let name = &self.keys[key];
+            let mut names: Vec<&str> = Vec::new();
+            for (number, table) in tables.pools.iter().enumerate() {
+                if let Some(base) = states.base(number) {
+                    names.extend(super::reach::values(table, states.get(base), name));
+                }
+            }
+            names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).map(String::as_str));
+            names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).map(String::as_str));
+            for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
+                names.extend(requirement.values().iter().map(String::as_str));
+            }
+            names.retain(|name| !name.is_empty());
+            names.sort_unstable();
+            names.dedup();
+            self.names[key] = names.into_iter().map(str::to_owned).collect();
+        }
+    }
+
+    /// The domains that a spread rule of a class compares: those of what can be bought for its pods, and
+    /// those of nodes that count.
+    fn compared(&mut self, world: &World, tables: &Tables<'_>, states: &mut States, class: &Class<'_>, counter: CounterId) -> Set {
+        let super::Counter { key, filter, .. } = self.counters[counter as usize];
+        let mut all = Set::default();
+        for (number, table) in tables.pools.iter().enumerate() {
+            if taint::untolerated(&table.pool.template.taints, class.tolerations).is_some() {
+                continue;
+            }
+            let Some(base) = states.base(number) else { continue };
+            for profile in &class.profiles {
+                if let Some(state) = states.merge(tables, base, *profile) {
+                    all.add(self.reach(tables, states, state, key));
+                }
+            }
+        }
+        let staying = world.nodes.values().filter(|node| !crate::plan::refusals::going(world, &node.name));
+        for node in staying {
+            if self.filters[filter as usize].passes(&node.labels, &node.taints, node.cordoned) {
+                all.add(&self.reach_of_labels(key, &node.labels));
+            }
+        }
+        let coming = world.claims.values().filter(|c| !c.deleting && c.status.launched.is_some() && world.node_of(c).is_none());
+        for claim in coming {
+            if self.filters[filter as usize].passes(&claim.labels, &claim.taints, false) {
+                all.add(&self.reach_of_labels(key, &claim.labels));
+            }
+        }
+        all
+    }
+
+    /// Counts pods that join a claim, which goes over from one state to another with them. `crowd` is told
+    /// of each counter what was on the claim and what is.
+    #[expect(clippy::too_many_arguments, reason = "a claim, its pods and where they are counted")]
+    pub(crate) fn join(
+        &mut self,
+        tables: &Tables<'_>,
+        states: &States,
+        tally: &mut Tally,
+        (local, counts): (&mut Local, &[CounterId]),
+        pods: u32,
+        (from, to): (StateId, StateId),
+        crowd: &mut dyn FnMut(CounterId, u32, u32),
+    ) {
+        if from != to {
+            for key in HOST + 1..self.keys.len() {
+                let before = self.reach(tables, states, from, key).clone();
+                let after = self.reach(tables, states, to, key).clone();
+                for (counter, pods) in local.iter().filter(|_| before != after) {
+                    if self.counters[*counter as usize].key == key {
+                        tally.0[*counter as usize].narrow(&before, &after, *pods);
+                    }
+                }
+            }
+        }
+        for counter in counts.iter().copied() {
+            if !self.admits(tables, states, to, counter) {
+                continue;
+            }
+            let before = put(local, counter, pods);
+            crowd(counter, before, before + pods);
+            let key = self.counters[counter as usize].key;
+            let reach = if key == HOST { Set::default() } else { self.reach(tables, states, to, key).clone() };
+            tally.0[counter as usize].placed(key == HOST || !reach.is_empty(), &reach, pods);
+        }
+    }
+
+    /// Whether nodes of a state may be nodes that count for a counter.
+    pub(crate) fn admits(&mut self, tables: &Tables<'_>, states: &States, id: StateId, counter: CounterId) -> bool {
+        let filter = self.counters[counter as usize].filter;
+        if filter == EVERY_NODE {
+            return true;
+        }
+        if let Some(known) = self.admitted.get(&(filter, id)) {
+            return *known;
+        }
+        let state = states.get(id);
+        let Filter { affinity, tolerations } = &self.filters[filter as usize];
+        let affinity = affinity.is_none_or(|affinity| {
+            let alternatives = crate::plan::tables::alternatives_of(affinity);
+            alternatives.iter().any(|wanted| state.requirements.intersects(wanted))
+        });
+        let taints = &tables.pools[state.pool].pool.template.taints;
+        let admitted = affinity && tolerations.is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_none());
+        self.admitted.insert((filter, id), admitted);
+        admitted
+    }
+}

@@ -1,0 +1,122 @@
+//! What the rules of a level come to at one moment: for each key the domains that will do, the best
+//! first, and whether one of them has to be settled on.
+
+use smallvec::SmallVec;
+
+use super::asks::Aim;
+use super::class_rules::{Level, Rule};
+use super::set::Set;
+use super::tally::{CounterId, Local, Tally, there};
+use super::{KeyId, Topology};
+use crate::plan::classes::Class;
+
+/// Pods that ask for a place in one form, and how things stand.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking<'a, 'w> {
+    pub(crate) class: &'a Class<'w>,
+    pub(crate) level: &'a Level,
+    pub(crate) wishes: &'a [Wish],
+    pub(crate) tally: &'a Tally,
+}
+
+/// What a level wants of one key.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wish {
+    pub(crate) key: KeyId,
+    /// The domains that will do, as a set and in order: least loaded first, then by name.
+    pub(crate) allowed: Set,
+    pub(crate) order: SmallVec<[u32; 4]>,
+    /// Whether the node must have the label at all.
+    pub(crate) must: bool,
+    /// Whether a claim must settle on one domain.
+    pub(crate) single: bool,
+    /// Only places that hold pods of this counter will do: those it means are on claims whose domain
+    /// is open, and joining them settles it.
+    pub(crate) follow: Option<CounterId>,
+}
+
+impl Topology<'_> {
+    /// What `level` wants now; false when no domain will do.
+    pub(crate) fn wishes(&self, level: &Level, tally: &Tally, wishes: &mut Vec<Wish>) -> bool {
+        wishes.clear();
+        let mut rules = &level.keyed[..];
+        while let Some(first) = rules.first() {
+            let count = rules.iter().take_while(|rule| rule.key == first.key).count();
+            let wish = self.wish(&rules[..count], tally);
+            if wish.must && wish.allowed.is_empty() {
+                return false;
+            }
+            wishes.push(wish);
+            rules = &rules[count..];
+        }
+        true
+    }
+
+    fn wish(&self, rules: &[Rule], tally: &Tally) -> Wish {
+        let mut wish = Wish { key: rules[0].key, ..Wish::default() };
+        let all = self.domains(wish.key);
+        let mut load: SmallVec<[(u32, u32); 4]> = (0..all).map(|domain| (0, domain)).collect();
+        for rule in rules {
+            let count = &tally.0[rule.counter as usize];
+            match rule.kind {
+                Aim::Spread { skew, min_domains } => {
+                    let (least, eligible) = (self.least(rule, min_domains, tally), &self.eligible[rule.eligible as usize]);
+                    let most = (least + skew).saturating_sub(u32::from(rule.me));
+                    load.retain(|(_, domain)| eligible.contains(*domain) && count.sure(*domain) <= most);
+                    load.iter_mut().for_each(|(pods, domain)| *pods += count.sure(*domain));
+                }
+                Aim::Near if count.present().next().is_some() => load.retain(|(_, domain)| count.sure(*domain) > 0),
+                Aim::Near if count.total > 0 => wish.follow = Some(rule.counter),
+                Aim::Near if rule.me => {}
+                Aim::Near => load.clear(),
+                Aim::Apart => load.retain(|(_, domain)| !count.feared(*domain)),
+            }
+            wish.must |= rule.kind != Aim::Apart;
+            // One that others of its own kind must avoid does not keep more domains than it needs.
+            wish.single |= rule.kind != Aim::Apart || rule.me;
+        }
+        load.sort_unstable();
+        wish.allowed = load.iter().map(|(_, domain)| *domain).collect();
+        wish.order = load.into_iter().map(|(_, domain)| domain).collect();
+        wish
+    }
+
+    /// The least count of the domains that a spread rule compares.
+    pub(crate) fn least(&self, rule: &Rule, min_domains: u32, tally: &Tally) -> u32 {
+        let (count, eligible) = (&tally.0[rule.counter as usize], &self.eligible[rule.eligible as usize]);
+        if eligible.len() < min_domains {
+            return 0;
+        }
+        eligible.iter().map(|domain| count.sure(domain)).min().unwrap_or(0)
+    }
+}
+
+/// How many more pods of a class its rules on single nodes admit beside what is there.
+pub(crate) fn beside(level: &Level, local: &Local, tally: &Tally) -> u32 {
+    let mut most = u32::MAX;
+    for rule in &level.host {
+        let present = there(local, rule.counter);
+        let admitted = match rule.kind {
+            Aim::Spread { skew, .. } if rule.me => skew.saturating_sub(present),
+            Aim::Spread { skew, .. } => {
+                if present <= skew {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
+            Aim::Near if present > 0 || (rule.me && tally.0[rule.counter as usize].total == 0) => u32::MAX,
+            Aim::Near => 0,
+            Aim::Apart if present > 0 => 0,
+            Aim::Apart if rule.me => 1,
+            Aim::Apart => u32::MAX,
+        };
+        most = most.min(admitted);
+    }
+    most
+}
+
+/// Whether a refusal by the rules on single nodes is for good: only company that is sought may come.
+pub(crate) fn lasting(level: &Level) -> bool {
+    level.host.iter().all(|rule| rule.kind != Aim::Near)
+}

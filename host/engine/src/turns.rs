@@ -1,0 +1,154 @@
+//! In which order nodes that joined are opened, where pods are nominated to them.
+//!
+//! A node that opens has kube-scheduler try every pod that waits, and each try that fails costs the pod its
+//! nomination. Nominations given long before their node opens are therefore lost, and nodes that open one shortly
+//! after the other cost each other's pods theirs. So a node keeps its taint until it could take pods, its pods are
+//! nominated when its turn has come, it opens once their nominations are seen, and the next turn begins when they
+//! are bound. Fuller nodes come first: a pod that is tried before its own node has opened finds little room there.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use whittle_model::{Duration, Node, NodeClaim, Timestamp, keys, resources};
+
+use crate::world::{PodRecord, World};
+
+/// How long a turn lasts at most. Two writes, the watch's answers and a binding take a few tenths of a second.
+const TURN: Duration = Duration::seconds(2);
+
+/// How long a node that could take pods waits for its turn and in it at most: pods pay for it by waiting longer.
+const PATIENCE: Duration = Duration::seconds(5);
+
+/// How long a node with planned pods keeps its taint until it is ready: on EKS that takes some ten seconds. Not for
+/// ever: there are networks whose daemons do not tolerate the taint, and without them no node is ever ready.
+const READY_WITHIN: Duration = Duration::seconds(20);
+
+/// One node of so many that wait has its turn, at least one: few go one by one, many in some dozen waves.
+const WAVES: usize = 8;
+
+/// Whose turn it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Turns {
+    /// Claims whose node could take its planned pods, and when it opens at the latest.
+    waiting: BTreeMap<String, Timestamp>,
+    /// Those of them that have their turn, and until when.
+    current: BTreeMap<String, Timestamp>,
+}
+
+impl Turns {
+    /// Claims that wait for their turn or have it.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &String> {
+        self.waiting.keys()
+    }
+
+    /// Whether the pods of a claim may be nominated before its node is registered.
+    pub(crate) fn has(&self, claim: &str) -> bool {
+        self.current.contains_key(claim)
+    }
+
+    /// When something changes for a claim that waits although nothing happens.
+    fn due(&self, claim: &str) -> Option<Timestamp> {
+        let until = *self.waiting.get(claim)?;
+        Some(self.current.values().copied().min().map_or(until, |turn| turn.min(until)))
+    }
+
+    /// A claim is gone.
+    pub(crate) fn forget(&mut self, claim: &str) {
+        self.waiting.remove(claim);
+        self.current.remove(claim);
+    }
+
+    /// Ends turns that are over, lets a claim wait whose node could take pods, and begins the next turns.
+    pub(crate) fn advance<'n>(&mut self, world: &World, names: impl Iterator<Item = &'n String>, now: Timestamp) {
+        let joined = |name: &str| {
+            let claim = world.claims.get(name).filter(|claim| !claim.deleting)?;
+            world.node_of(claim).filter(|_| planned(world, claim)).map(|node| (claim, node))
+        };
+        self.current.retain(|name, until| *until > now && joined(name).is_some());
+        self.waiting.retain(|name, _| joined(name).is_some_and(|(_, node)| !registered(node)));
+        for name in names {
+            if joined(name).is_some_and(|(claim, node)| !registered(node) && claim.startup_taints.is_empty() && usable(claim, node)) {
+                self.waiting.entry(name.clone()).or_insert_with(|| now.plus(PATIENCE));
+            }
+        }
+        if !self.current.is_empty() {
+            return;
+        }
+        let open_soon = self.waiting.iter().filter(|(_, until)| **until > now);
+        let mut next: Vec<(i64, &String)> =
+            open_soon.filter_map(|(name, _)| joined(name).map(|(claim, node)| (room(claim, node), name))).collect();
+        next.sort_unstable();
+        let turns: Vec<String> = next.iter().take(next.len().div_ceil(WAVES)).map(|(_, name)| (*name).clone()).collect();
+        for name in turns {
+            let until = now.plus(TURN);
+            if let Some(latest) = self.waiting.get_mut(&name) {
+                *latest = until.min(*latest);
+            }
+            self.current.insert(name, until);
+        }
+    }
+}
+
+/// Until when a node that joined keeps its taint, seen from now; `None` when it is to be registered.
+pub(crate) fn held_until(world: &World, turns: &Turns, claim: &NodeClaim, node: &Node, now: Timestamp) -> Option<Timestamp> {
+    if let Some(until) = turns.due(&claim.name) {
+        let opens = turns.has(&claim.name) && awaited(world, claim, node);
+        return Some(until).filter(|_| !opens && turns.waiting[&claim.name] > now);
+    }
+    let usable = claim.startup_taints.is_empty() && usable(claim, node);
+    let starts = claim.startup_taints.is_empty() && (!node.ready || node.taints.iter().any(starting));
+    let until = if starts && planned(world, claim) { node.created.plus(READY_WITHIN) } else { registers_at(node) };
+    Some(until).filter(|until| !usable && *until > now)
+}
+
+/// When a node that joined is registered at the latest where no pods are nominated. A kubelet that is nearly ready gets
+/// a moment, so that one write both registers and initializes its node. Nothing can run there meanwhile: a node that is
+/// not ready takes no pods. API servers give times in whole seconds, so the moment is two to three of them.
+fn registers_at(node: &Node) -> Timestamp {
+    node.created.plus(Duration::seconds(3))
+}
+
+/// Whether pods that wait are planned for a claim and will be nominated to its node.
+fn planned(world: &World, claim: &NodeClaim) -> bool {
+    let waits = |record: &PodRecord| record.node.is_none();
+    world.settings.nominates() && world.assigned.pods(&claim.name).any(|pod| world.pods.get(pod).is_some_and(waits))
+}
+
+/// Whether the pods that are planned for a node are seen to be nominated to it.
+fn awaited(world: &World, claim: &NodeClaim, node: &Node) -> bool {
+    let settled = |record: &PodRecord| record.node.is_some() || record.nominated.as_ref() == Some(&node.name);
+    world.assigned.pods(&claim.name).all(|pod| world.pods.get(pod).is_none_or(settled))
+}
+
+fn registered(node: &Node) -> bool {
+    node.labels.contains_key(keys::REGISTERED)
+}
+
+/// Whether a taint goes by itself while a node starts.
+fn starting(taint: &whittle_model::Taint) -> bool {
+    keys::ephemeral_taint(&taint.key) && taint.key != keys::UNREGISTERED_TAINT
+}
+
+/// Whether pods can run on a node: it is ready, what its start waits for is done, and its devices are there.
+pub(crate) fn usable(claim: &NodeClaim, node: &Node) -> bool {
+    let missing = claim.requests.iter().any(|(name, amount)| extended(name) && amount > 0 && node.allocatable.get(name) <= 0);
+    node.ready && !missing && !node.taints.iter().any(|taint| starting(taint) || claim.startup_taints.contains(taint))
+}
+
+/// Whether a resource comes from a device plugin, which may register after the node is ready.
+fn extended(name: &str) -> bool {
+    name.contains('/')
+}
+
+/// What is free of a node beside what is planned for it, in thousandths: the scarcer of CPU and memory.
+fn room(claim: &NodeClaim, node: &Node) -> i64 {
+    let free = |name: &str| {
+        let all = node.allocatable.get(name).max(1);
+        (i128::from(all - claim.requests.get(name)) * 1000 / i128::from(all)) as i64
+    };
+    free(resources::CPU).min(free(resources::MEMORY))
+}
+
+#[cfg(test)]
+#[path = "../tests_unit/turns.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+use super::*;
+use whittle_model::{Duration, Pod, PodKey, Resources, Taint};
+
+/// A world with nodes that joined, each with one pod of the given CPU planned for it.
+fn world(pods: &[i64]) -> World {
+    let mut world = World::default();
+    for (at, cpu) in pods.iter().enumerate() {
+        let (name, provider) = (format!("c{at}"), format!("aws:///a/i-{at}"));
+        let size = Resources::of(&[("cpu", 4000), ("memory", 1 << 34), ("pods", 10)]);
+        let requests = Resources::of(&[("cpu", *cpu), ("memory", 1 << 20)]);
+        let mut claim = NodeClaim { name: name.clone(), requests, ..NodeClaim::default() };
+        claim.status.provider_id.clone_from(&provider);
+        claim.status.launched = Some(Timestamp(0));
+        world.put_claim(claim);
+        world.put_node(Node { name: format!("n{at}"), provider_id: provider, allocatable: size, ready: true, ..Node::default() });
+        let key = PodKey::new("default", &format!("p{at}"));
+        world.put_pod(&Pod { key: key.clone(), unschedulable: true, ..Pod::default() });
+        world.assigned.set(key, &name);
+    }
+    world
+}
+
+fn change_node(world: &mut World, name: &str, change: impl FnOnce(&mut Node)) {
+    let mut node = world.nodes[name].clone();
+    change(&mut node);
+    world.put_node(node);
+}
+
+fn change_pod(world: &mut World, name: &str, change: impl FnOnce(&mut Pod)) {
+    let mut pod = world.pod(&PodKey::new("default", name)).unwrap_or_default();
+    change(&mut pod);
+    world.put_pod(&pod);
+}
+
+fn register(world: &mut World, name: &str) {
+    change_node(world, name, |node| drop(node.labels.insert(keys::REGISTERED.to_owned(), "true".to_owned())));
+}
+
+fn held(world: &World, turns: &Turns, claim: &str, now: Timestamp) -> bool {
+    let claim = &world.claims[claim];
+    let node = world.node_of(claim).expect("its node is there");
+    held_until(world, turns, claim, node, now).is_some()
+}
+
+fn names(world: &World) -> Vec<String> {
+    world.claims.keys().cloned().collect()
+}
+
+#[test]
+fn the_fullest_node_opens_first_and_the_next_when_its_pods_are_bound() {
+    let (mut world, mut turns) = (world(&[1000, 3000, 2000]), Turns::default());
+    let mut now = Timestamp(0);
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        turns.advance(&world, names(&world).iter(), now);
+        let turn: Vec<String> = names(&world).into_iter().filter(|name| turns.has(name)).collect();
+        assert_eq!(turn.len(), 1, "one at a time");
+        let claim = turn[0].clone();
+        let (node, pod) = (claim.replace('c', "n"), claim.replace('c', "p"));
+        assert!(held(&world, &turns, &claim, now), "its pod is not nominated yet");
+        change_pod(&mut world, &pod, |pod| pod.nominated = Some(node.clone()));
+        assert!(!held(&world, &turns, &claim, now));
+        register(&mut world, &node);
+        turns.advance(&world, names(&world).iter(), now);
+        assert!(turns.has(&claim), "its pod is not bound yet");
+        assert!(turns.waiting().all(|other| *other != claim && held(&world, &turns, other, now)));
+        change_pod(&mut world, &pod, |pod| (pod.node, pod.nominated) = (Some(node.clone()), None));
+        order.push(claim);
+        now = now.plus(Duration(300));
+    }
+    assert_eq!(order, ["c1", "c2", "c0"]);
+    turns.advance(&world, names(&world).iter(), now);
+    assert_eq!(turns, Turns::default());
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let (mut world, mut turns) = (world(&[1000, 3000, 2000]), Turns::default());
+    turns.advance(&world, names(&world).iter(), Timestamp(0));
+    // Nominations of the first are never seen.
+    for (at, claim, is_held) in [(1999, "c1", true), (2000, "c1", false), (1999, "c0", true), (4999, "c0", true), (5000, "c0", false)] {
+        assert_eq!(held(&world, &turns, claim, Timestamp(at)), is_held, "{claim} at {at}");
+    }
+    register(&mut world, "n1");
+    turns.advance(&world, names(&world).iter(), Timestamp(2000));
+    assert!(turns.has("c2") && !turns.has("c1"), "a turn ends though its pod is not bound");
+    // One that is not ready keeps its taint for a while, one without planned pods only for a moment.
+    change_node(&mut world, "n0", |node| {
+        node.taints = vec![Taint::new("node.kubernetes.io/not-ready", "", whittle_model::Effect::NoSchedule)]
+    });
+    turns.forget("c0");
+    for (at, is_held) in [(19_999, true), (20_000, false)] {
+        assert_eq!(held(&world, &turns, "c0", Timestamp(at)), is_held, "at {at}");
+    }
+    world.assigned.clear(&PodKey::new("default", "p0"));
+    for (at, is_held) in [(2999, true), (3000, false)] {
+        assert_eq!(held(&world, &turns, "c0", Timestamp(at)), is_held, "at {at}");
+    }
+}
+
+#[test]
+fn many_nodes_open_in_waves() {
+    let (world, mut turns) = (world(&[1000; 40]), Turns::default());
+    turns.advance(&world, names(&world).iter(), Timestamp(0));
+    assert_eq!(names(&world).iter().filter(|name| turns.has(name)).count(), 5);
+}
