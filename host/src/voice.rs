@@ -164,6 +164,9 @@ impl Voice {
                 self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "DisruptionBlocked", why));
             }
             Step::Closed { pool, why } => tracing::debug!(NodePool = pool, reason = why, "no node of the pool may be moved now"),
+            Step::CollectionStopped { left, most } => {
+                tracing::error!(left, most, "garbage is not collected: there is more than can be believed");
+            }
             Step::SoldOut { offering, .. } => tracing::info!(offering = %offering, "sold out; it is left alone for three minutes"),
         }
     }
@@ -223,6 +226,14 @@ impl Voice {
                 let volumes = why.starts_with("volumes");
                 let reason = if volumes { "AwaitingVolumeDetachment" } else { "FailedDraining" };
                 self.recorder.note(about_claim(&self.shelf, claim, EventKind::Warning, reason, why));
+            }
+            ClaimStep::Inconsistent(why) => {
+                tracing::error!(NodeClaim = claim, reason = why, "the node is not what was bought");
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Warning, "FailedConsistencyCheck", why));
+            }
+            ClaimStep::RebalanceAdvised => {
+                let message = "Spot rebalance recommendation was received";
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "SpotRebalanceRecommendation", message));
             }
             ClaimStep::Removed => tracing::info!(NodeClaim = claim, "deleted nodeclaim"),
         }

@@ -325,3 +325,14 @@ pub(crate) fn left(world: &World, ledger: &mut Ledger, node: Option<&String>, po
         ledger.evicted(&claim.name, pod);
     }
 }
+
+/// The milestone that is further on: a late read must not undo what is known.
+pub(crate) fn later(new: Milestone, old: Milestone) -> Milestone {
+    let rank = |milestone| match milestone {
+        Milestone::Ahead => 0,
+        Milestone::Since(_) => 1,
+        Milestone::GivenUp(_) => 2,
+        Milestone::Done(_) => 3,
+    };
+    if rank(new) < rank(old) { old } else { new }
+}

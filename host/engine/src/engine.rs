@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use whittle_model::{Action, Duration, Event, ListPrice, Outcome, PodKey, Scorer, Timestamp};
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Deadline, Timer};
 use crate::audit::audit;
 use crate::batch::Batch;
 use crate::drain;
@@ -13,6 +13,7 @@ use crate::ledger::{Ledger, Order};
 use crate::lifecycle;
 use crate::plan::{self, Plan, Yardstick};
 use crate::removal;
+use crate::repair;
 use crate::report::{PlannedClaim, Report, Step};
 use crate::round::Round;
 use crate::statics;
@@ -21,34 +22,6 @@ use crate::world::{World, WorldObjects};
 
 /// How long a removal that was vetoed rests: verdicts change with the hour, not with the second.
 const DECLINED_FOR: Duration = Duration::minutes(1);
-
-/// When to poll again, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deadline {
-    /// When.
-    pub at: Timestamp,
-    /// Why.
-    pub why: Timer,
-}
-
-/// What a deadline is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer {
-    /// A batch window closes.
-    Batch,
-    /// An order without effect is given again.
-    Retry,
-    /// A launch, registration or initialization is overdue.
-    Overdue,
-    /// A drain goes on, or its time is over.
-    Drain,
-    /// An empty node may go.
-    Empty,
-    /// A sold-out offering may be asked for again, and pods are waiting.
-    SoldOut,
-    /// A static pool has fewer nodes than it keeps.
-    Replicas,
-}
 
 /// Everything an engine needs to go on where another stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,6 +154,7 @@ impl Engine {
     }
 
     fn claim_gone(&mut self, name: &str, now: Timestamp) {
+        strays::ran(&mut self.world, &self.ledger, name, now);
         self.world.drop_claim(name);
         self.ledger.forget(name);
         self.agenda.set(name, None);
@@ -233,8 +207,14 @@ impl Engine {
             names.extend(round.ledger.turns.waiting().cloned());
             round.ledger.turns.advance(round.world, names.iter(), now);
             nominate(&mut round, &names);
+            let claims = round.world.claims.len();
             lifecycle::advance(&mut round, &names);
+            repair::advance(&mut round, &names);
+            let forgotten = round.world.claims.len() < claims;
             removal::empty_nodes(&mut round, &names, scorer);
+            if forgotten {
+                self.supply(now);
+            }
             self.doubt(&names, now);
             self.schedule(&names, now);
         }
@@ -317,7 +297,8 @@ impl Engine {
             let when = going.map(|at| (at, Timer::Drain)).or_else(|| {
                 let claim = stays?;
                 let overdue = lifecycle::due_at(&self.world, &self.ledger, claim, now).map(|at| (at, Timer::Overdue));
-                overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)))
+                let next = overdue.or_else(|| removal::empty_until(&self.world, claim).map(|at| (at, Timer::Empty)));
+                next.into_iter().chain(lifecycle::ends_at(&self.world, claim).map(|at| (at, Timer::End))).min()
             });
             // What is due and was declined is asked again, but not at once.
             let when = when.map(|(at, why)| (if at <= now { now.plus(DECLINED_FOR) } else { at }, why));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Duration, PodKey, Timestamp};
+use whittle_model::{Duration, Interruption, PodKey, Timestamp};
 
 use crate::turns::Turns;
 
@@ -19,6 +19,9 @@ const EVICTION_AGAIN_AFTER: Duration = Duration::seconds(10);
 
 /// The first wait after a launch that failed for another reason than capacity; it doubles.
 const FIRST_BACK_OFF: Duration = Duration::seconds(1);
+
+/// The span over which garbage is counted.
+const COLLECTED_WITHIN: Duration = Duration::hours(1);
 
 /// Kinds of orders, one at a time for each object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,6 +59,12 @@ pub(crate) struct Ledger {
     /// Pods that were asked to leave within a budget, which may not show it before that time.
     #[serde(with = "as_list")]
     spending: BTreeMap<PodKey, (PodKey, Timestamp)>,
+    /// What was said of the instances of claims that will not stay: messages come more than once.
+    pub(crate) interrupted: BTreeSet<(String, Interruption)>,
+    /// What was collected as garbage within the last hour.
+    collected: Vec<(Timestamp, String)>,
+    /// How much garbage was left because there was too much, as it was said last.
+    pub(crate) left: usize,
     /// What removals wait for, as it was said last.
     pub(crate) held: BTreeMap<String, String>,
     times: BTreeSet<(Timestamp, String)>,
@@ -150,6 +159,24 @@ impl Ledger {
         given.is_some_and(|given| given.outstanding && given.again > now)
     }
 
+    /// Whether the order was given and may be given again.
+    pub(crate) fn lapsed(&self, claim: &str, order: Order, object: &str, now: Timestamp) -> bool {
+        self.orders.get(&(claim.to_owned(), order, object.to_owned())).is_some_and(|given| given.again <= now)
+    }
+
+    /// Whether something that nobody claims may be collected as garbage: not more than so many in an hour.
+    pub(crate) fn collect(&mut self, object: &str, most: usize, now: Timestamp) -> bool {
+        self.collected.retain(|(at, _)| now.since(*at) < COLLECTED_WITHIN);
+        if self.collected.iter().any(|(_, known)| known == object) {
+            return true; // it is on its way out
+        }
+        if self.collected.len() >= most {
+            return false;
+        }
+        self.collected.push((now, object.to_owned()));
+        true
+    }
+
     /// Whether the last launch for the claim was answered with a failure: it has no instance. A
     /// claim whose launch nobody answered may have one, bought on an order of an earlier life.
     pub(crate) fn refused(&self, claim: &str) -> bool {
@@ -195,6 +222,7 @@ impl Ledger {
         self.ended.remove(claim);
         self.held.remove(claim);
         self.turns.forget(claim);
+        self.interrupted.retain(|(of, _)| of != claim);
     }
 
     /// When the next order may be given again.

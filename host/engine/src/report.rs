@@ -65,6 +65,13 @@ pub enum Step {
         /// Why.
         why: String,
     },
+    /// So many instances or claims without their counterpart were left alone, because there are too many to believe.
+    CollectionStopped {
+        /// How many were left.
+        left: usize,
+        /// How many are collected within an hour.
+        most: usize,
+    },
     /// An offering answered that it is sold out, and is left alone for a while.
     SoldOut {
         /// The offering.
@@ -145,6 +152,10 @@ pub enum ClaimStep {
     Deleting(Vec<PodKey>),
     /// It goes, and that waits for this; said whenever it changes.
     Held(String),
+    /// Its node is not what was bought for it, or there are several.
+    Inconsistent(String),
+    /// EC2 says that its instance is more likely than before to be taken back.
+    RebalanceAdvised,
     /// Its instance has ended.
     Removed,
 }

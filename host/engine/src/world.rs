@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use whittle_model::{
-    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Milestone, Node, NodeClaim, NodeClass, NodeOverlay,
-    NodePool, OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
+    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
     Timestamp, Toleration, TopologySpread,
 };
 
 use crate::assigned::Assigned;
+use crate::drain;
 use crate::intern::Interner;
+use crate::interruptions::Interruptions;
 use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::Storage;
@@ -87,17 +89,6 @@ fn daemon_set_of(namespace: &str, owner: Option<&Owner>) -> Option<PodKey> {
     owner.filter(|o| o.kind == "DaemonSet").map(|o| PodKey::new(namespace, &o.name))
 }
 
-/// The milestone that is further on: a late read must not undo what is known.
-fn later(new: Milestone, old: Milestone) -> Milestone {
-    let rank = |milestone| match milestone {
-        Milestone::Ahead => 0,
-        Milestone::Since(_) => 1,
-        Milestone::GivenUp(_) => 2,
-        Milestone::Done(_) => 3,
-    };
-    if rank(new) < rank(old) { old } else { new }
-}
-
 /// The picture.
 #[derive(Debug, Clone, Default)]
 pub struct World {
@@ -135,6 +126,10 @@ pub struct World {
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
     pub(crate) nominated: BTreeMap<String, usize>,
+    /// How often spot capacity was taken back.
+    pub(crate) interruptions: Interruptions,
+    /// Claims whose instance EC2 advises to replace, and since when.
+    pub(crate) advised: BTreeMap<String, Timestamp>,
     /// Claims that are being deleted.
     pub(crate) going: BTreeSet<String>,
     /// Claims whose removal was ordered and that the watch still shows alive.
@@ -446,10 +441,11 @@ impl World {
                 new.registered = new.registered.or(old.registered);
                 new.initialized = new.initialized.or(old.initialized);
                 new.last_pod_event = new.last_pod_event.max(old.last_pod_event);
-                new.drained = later(new.drained, old.drained);
-                new.volumes_detached = later(new.volumes_detached, old.volumes_detached);
+                new.drained = drain::later(new.drained, old.drained);
+                new.volumes_detached = drain::later(new.volumes_detached, old.volumes_detached);
                 new.instance_terminating = new.instance_terminating.or(old.instance_terminating);
-                new.inconsistent = new.inconsistent.take().or_else(|| old.inconsistent.clone());
+                new.inconsistent.clone_from(&old.inconsistent);
+                new.registration_error.clone_from(&old.registration_error);
             }
             for (key, value) in &known.labels {
                 claim.labels.entry(key.clone()).or_insert_with(|| value.clone());
@@ -470,6 +466,7 @@ impl World {
             self.claim_by_provider.remove(&claim.status.provider_id);
         }
         self.going.remove(name);
+        self.advised.remove(name);
         self.leaving.remove(name);
         self.provider_drift.remove(name);
         self.assigned.clear_claim(name);

@@ -199,6 +199,8 @@ impl Simulation {
             | Happening::Untaint(_)
             | Happening::Ended(_)
             | Happening::Reclaim(_)
+            | Happening::TakeBack(_)
+            | Happening::DeleteOne(_)
             | Happening::Restock
             | Happening::Reread(_) => self.reality.happen(happening),
         }
@@ -332,6 +334,8 @@ impl Simulation {
                 Timer::Overdue => "a claim waits for its node",
                 Timer::Drain => "a node is drained",
                 Timer::Empty => "an empty node may go",
+                // Every node ends some day.
+                Timer::End => "",
                 // Offerings that are sold out for ever give no reason to wait.
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
                 Timer::SoldOut => "",

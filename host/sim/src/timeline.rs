@@ -281,6 +281,22 @@ pub enum TimelineEvent {
         /// For what.
         why: String,
     },
+    /// A node is not what was bought.
+    Inconsistent {
+        /// The claim.
+        claim: String,
+        /// Its node; empty when none joined.
+        node: String,
+        /// Why not.
+        why: String,
+    },
+    /// Instances or claims without their counterpart were left alone: there are too many to believe.
+    CollectionStopped {
+        /// How many were left.
+        left: usize,
+        /// How many are collected within an hour.
+        most: usize,
+    },
     /// Pods were deleted because the grace period of their node's claim leaves them no more time.
     OutOfTime {
         /// The node.

@@ -1,7 +1,7 @@
 //! Why pods have no place: one reason for each pool, and the nearest miss.
 
 use whittle_model::resources::format_amount;
-use whittle_model::{PodKey, Resources, keys};
+use whittle_model::{PodKey, Resources, Timestamp, keys};
 
 use super::Seats;
 use super::bins::{Bins, repelling};

@@ -12,6 +12,7 @@ use whittle_model::{
 };
 
 use super::World;
+use crate::interruptions::{Interruptions, SeenList};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
 
@@ -34,6 +35,8 @@ pub(crate) struct WorldObjects {
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
+    interruptions: SeenList,
+    advised: BTreeMap<String, Timestamp>,
     assigned: Vec<(PodKey, String)>,
     provider_drift: BTreeMap<String, String>,
     aside: SetAside,
@@ -58,6 +61,8 @@ impl World {
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            interruptions: self.interruptions.list(),
+            advised: self.advised.clone(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
             provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
@@ -87,6 +92,8 @@ impl World {
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
         world.provider_drift = objects.provider_drift;
+        world.interruptions = Interruptions::of_list(objects.interruptions);
+        world.advised = objects.advised;
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);

@@ -263,7 +263,8 @@ impl Reality {
         match pod.node.clone() {
             Some(node) if !pod.terminal() => {
                 self.scheduler.bind(&pod, &node);
-                let stops = pod.annotations.get(STOPS_IN).and_then(|text| crate::story::duration(text)).unwrap_or(GRACE);
+                let told = pod.annotations.get(STOPS_IN).and_then(|text| crate::story::duration(text));
+                let stops = told.or_else(|| self.faults.slow_stop(now)).unwrap_or(GRACE).max(GRACE);
                 let gone = if first { now.plus(stops).min(end) } else { end };
                 self.queue.put(gone, Happening::Vanish(key.clone(), pod.uid.clone()));
                 self.tell(Event::Pod(Box::new(pod)));

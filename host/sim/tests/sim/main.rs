@@ -4,3 +4,4 @@ mod common;
 mod faults;
 mod mixes;
 mod stories;
+mod storms;
