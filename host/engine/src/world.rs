@@ -6,15 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use whittle_model::{
-    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
-    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Affinity, CapacityBuffer, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay,
+    NodePool, OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
     Timestamp, Toleration, TopologySpread,
 };
 
 use crate::assigned::Assigned;
+use crate::buffers::Buffers;
+use crate::daemon_pods::DaemonPods;
 use crate::drain;
 use crate::intern::Interner;
 use crate::interruptions::Interruptions;
+use crate::learned::{Learned, Shortfall};
 use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::Storage;
@@ -108,11 +111,13 @@ pub struct World {
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    pub(crate) daemon_pods: DaemonPods,
     /// Claims, volumes, classes, limits and attachments.
     pub(crate) storage: Storage,
     pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
     pub(crate) overlays: BTreeMap<String, NodeOverlay>,
+    pub(crate) buffers: Buffers,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     /// What overlays make of catalogues.
     pub(crate) overlaid: Overlaid,
@@ -122,6 +127,8 @@ pub struct World {
     pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
     /// When offerings last answered "sold out", for a day.
     pub(crate) sold_out_log: BTreeMap<OfferingKey, Timestamp>,
+    /// By how much nodes had less than computed.
+    pub(crate) learned: Learned,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
@@ -247,6 +254,21 @@ impl World {
         &self.overlaid.verdicts
     }
 
+    /// Counts an instance that was launched into a capacity reservation, until catalogues say so themselves.
+    pub(crate) fn launched_into(&mut self, reservation: &str) {
+        let is = |o: &whittle_model::Offering| o.reservation.as_ref().is_some_and(|r| r.id == reservation);
+        let has = |catalog: &Arc<Catalog>| catalog.types.iter().any(|t| t.offerings.iter().any(is));
+        for catalog in self.catalogs.values_mut().filter(|catalog| has(catalog)) {
+            for offering in Arc::make_mut(catalog).types.iter_mut().flat_map(|t| &mut t.offerings).filter(|o| is(o)) {
+                if let Some(reservation) = &mut offering.reservation {
+                    reservation.left = reservation.left.saturating_sub(1);
+                    offering.available &= reservation.left > 0;
+                }
+            }
+        }
+        self.overlay();
+    }
+
     /// Looks anew at what overlays make of catalogues.
     pub(crate) fn overlay(&mut self) {
         self.overlaid = overlays::derive(self);
@@ -345,6 +367,12 @@ impl World {
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
             *self.nominated.entry(node.clone()).or_default() += 1;
         }
+        if pod.phase == PodPhase::Running
+            && !pod.deleting
+            && let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref())
+        {
+            self.daemon_pods.insert(set, pod.created, &pod.key.name);
+        }
         self.pods.insert(pod.key.clone(), record);
         self.touch_claims_of(&pod.key);
     }
@@ -390,6 +418,9 @@ impl World {
         }
         let tied = self.tied_to_node(&record);
         let set = daemon_set_of(&key.namespace, self.identity_of(&record).owner.as_ref());
+        if let Some(set) = &set {
+            self.daemon_pods.remove(set, record.created, &key.name);
+        }
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
         if let Some(usage) = self.usage.get_mut(name)
@@ -505,6 +536,12 @@ impl World {
                 Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
                 None => self.provider_drift.remove(claim),
             };
+        } else if let Event::CapacityBuffer(buffer) = event {
+            self.buffers.put((**buffer).clone());
+            self.fill_buffers();
+        } else if let Event::CapacityBufferGone(key) = event {
+            self.buffers.drop(key);
+            self.fill_buffers();
         } else {
             if matches!(event, Event::VolumeAttachmentGone(_) | Event::VolumeClaim(_)) {
                 self.touched.extend(self.going.iter().cloned());

@@ -314,7 +314,7 @@ fn exclusion() {
         ("", "itself alone", |l| _ = l.away(&["a-0"], &term(keys::ZONE, selector("app", "a-0")))),
         ("affinity", "one that may come into the zone", |l| _ = l.away(&["open-0"], &term(keys::ZONE, selector("app", "b-0")))),
         ("", "over a label that nobody has", |l| _ = l.away(&["a-0"], &term("rack", selector("all", "yes")))),
-        ("affinity", "one that ends, on the same node", |l| {
+        ("", "one that ends, on the same node", |l| {
             l.tell(event(bound(Pod { deleting: true, labels: labels(&[("app", "late")]), ..pod("late", 10, 1) }, "one")));
             l.away(&["a-0"], &term(keys::HOSTNAME, selector("app", "late")));
         }),

@@ -32,7 +32,7 @@ impl<'t> Scene<'t> {
     fn new(engine: &'t Engine, cluster: &'t Cluster, plan: &'t Plan, seed: u64) -> Self {
         let beds = (0..RESOLUTIONS).map(|number| {
             let mut bed = leave::bed(engine, cluster, plan, &mut leave::Pick::Turn(number));
-            let left = leave::bind_all(&mut bed, leave::placements(engine, plan), &mut |_, _, _| {});
+            let (left, _) = leave::bind_all(&mut bed, &leave::placements(engine, plan));
             assert!(left.is_empty(), "seed {seed}: {left:#?}");
             for pod in leave::parting(engine, &bed) {
                 bed.pods.insert(pod.key.clone(), pod);
@@ -48,7 +48,8 @@ impl<'t> Scene<'t> {
             let mut bed = bed.clone();
             bed.domains = Some(domains.clone());
             bed.nodes.insert(node.name.clone(), node.clone());
-            ports.iter().for_each(|daemon| bed.bind(daemon, &node.name));
+            bed.ghosts.retain(|ghost| ports.is_empty() || ghost.node.as_ref() != Some(&node.name));
+            bed.ghosts.extend(ports.iter().map(|daemon| Pod { node: Some(node.name.clone()), ..daemon.clone() }));
             bed.refusal(pod, node).is_none()
         })
     }

@@ -201,6 +201,9 @@ impl Simulation {
             | Happening::Reclaim(_)
             | Happening::TakeBack(_)
             | Happening::DeleteOne(_)
+            | Happening::Provision(_)
+            | Happening::Detach(_)
+            | Happening::Count
             | Happening::Restock
             | Happening::Reread(_) => self.reality.happen(happening),
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{PodAffinityTerm, keys};
+use whittle_model::PodAffinityTerm;
 
 use super::Findings;
 use super::ground::{Ground, Seat, Stay};
@@ -50,8 +50,8 @@ fn exclusion(ground: &Ground<'_>, term: &PodAffinityTerm, owners: &[Seat], found
     let key = term.topology_key.as_str();
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut count = |seat: &Seat, part: fn(&mut Tally) -> &mut [usize; 2]| {
-        // Pods that end soon still keep others off their node, and no longer off their zone.
-        if seat.stay == Stay::Parting && key != keys::HOSTNAME {
+        // Pods that end soon keep nobody away for long.
+        if seat.stay == Stay::Parting {
             return;
         }
         for domain in ground.domains(seat.spot, key) {
@@ -136,7 +136,7 @@ fn welcome(ground: &Ground<'_>, hosts: &mut BTreeMap<&PodAffinityTerm, Hosts>, s
     for (term, hosts) in hosts {
         if hosts.identities.binary_search(&seat.identity).is_ok() {
             hosts.spots.insert(seat.spot);
-            hosts.begun |= seat.stay == Stay::Present;
+            hosts.begun |= seat.stay == Stay::Present && !ground.domains(seat.spot, &term.topology_key).is_empty();
             if let [domain] = ground.domains(seat.spot, &term.topology_key) {
                 hosts.domains.insert(domain.clone());
             }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use whittle_model::{
-    Catalog, DaemonSet, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, OfferingKey, Pod, PodDisruptionBudget,
-    PodKey, Settings, Timestamp,
+    CapacityBuffer, Catalog, DaemonSet, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, OfferingKey, Pod,
+    PodDisruptionBudget, PodKey, Settings, Timestamp,
 };
 
 use super::World;
 use crate::interruptions::{Interruptions, SeenList};
+use crate::learned::{Learned, Shortfall};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
 
@@ -31,10 +32,12 @@ pub(crate) struct WorldObjects {
     budgets: Vec<PodDisruptionBudget>,
     limit_ranges: Vec<LimitRange>,
     overlays: Vec<NodeOverlay>,
+    buffers: Vec<CapacityBuffer>,
     catalogs: Vec<Arc<Catalog>>,
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
+    learned: Vec<Shortfall>,
     interruptions: SeenList,
     advised: BTreeMap<String, Timestamp>,
     assigned: Vec<(PodKey, String)>,
@@ -47,7 +50,7 @@ impl World {
         WorldObjects {
             settings: self.settings.clone(),
             synced: self.synced,
-            pods: self.pods.keys().filter_map(|key| self.pod(key)).collect(),
+            pods: self.pods.keys().filter(|key| !self.buffers.holds(key)).filter_map(|key| self.pod(key)).collect(),
             nodes: self.nodes.values().cloned().collect(),
             claims: self.claims.values().cloned().collect(),
             pools: self.pools.values().cloned().collect(),
@@ -57,10 +60,12 @@ impl World {
             budgets: self.budgets.values().cloned().collect(),
             limit_ranges: self.limit_ranges.values().cloned().collect(),
             overlays: self.overlays.values().cloned().collect(),
+            buffers: self.buffers.objects(),
             catalogs: self.catalogs.values().cloned().collect(),
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            learned: self.learned.objects(),
             interruptions: self.interruptions.list(),
             advised: self.advised.clone(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -86,12 +91,15 @@ impl World {
         world.storage = Storage::of_objects(objects.storage);
         world.budgets = objects.budgets.into_iter().map(|b| (b.key.clone(), b)).collect();
         world.limit_ranges = objects.limit_ranges.into_iter().map(|l| (l.key.clone(), l)).collect();
+        objects.buffers.into_iter().for_each(|buffer| world.buffers.put(buffer));
+        world.fill_buffers();
         world.overlays = objects.overlays.into_iter().map(|o| (o.name.clone(), o)).collect();
         world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
         world.provider_drift = objects.provider_drift;
+        world.learned = Learned::of_objects(objects.learned);
         world.interruptions = Interruptions::of_list(objects.interruptions);
         world.advised = objects.advised;
         world.aside = objects.aside;

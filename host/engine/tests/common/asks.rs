@@ -26,7 +26,15 @@ pub enum Ask {
 }
 
 /// Those that plans heed; pods that ask for another kind are refused as not understood.
-pub const HEEDED: &[Ask] = &[];
+pub const HEEDED: &[Ask] = &[
+    Ask::SpreadOverZones,
+    Ask::SpreadOverHosts,
+    Ask::SpreadOverOthers,
+    Ask::Company,
+    Ask::Exclusion,
+    Ask::OtherNamespaces,
+    Ask::Preference,
+];
 
 /// What pools and catalogues may have besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +46,7 @@ pub enum Supply {
 }
 
 /// That which plans heed; the rest is not generated.
-pub const SUPPLIES: &[Supply] = &[Supply::MinValues];
+pub const SUPPLIES: &[Supply] = &[];
 
 pub const APPS: [&str; 3] = ["web", "db", "batch"];
 pub const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];

@@ -23,6 +23,8 @@ pub struct Bed {
     /// Domains that count for spreading though no node is in them, by topology key. With any, a host
     /// name can always be new, so that the least count over hosts is 0.
     pub domains: Option<BTreeMap<String, BTreeSet<String>>>,
+    /// Pods that are not there yet: they hold room and ports and are nobody's company.
+    pub ghosts: Vec<Pod>,
 }
 
 pub fn accepts(affinity: &Affinity, labels: &Labels) -> bool {
@@ -57,6 +59,11 @@ impl Bed {
         self.pods.values().filter(move |pod| pod.node.as_deref() == Some(node))
     }
 
+    /// Pods and ghosts on a node.
+    fn held<'b>(&'b self, node: &'b str) -> impl Iterator<Item = &'b Pod> {
+        self.on(node).chain(self.ghosts.iter().filter(move |pod| pod.node.as_deref() == Some(node)))
+    }
+
     /// Why the pod may not be bound to a node, if so.
     pub fn refusal(&self, pod: &Pod, node: &Node) -> Option<String> {
         let unschedulable = Taint::new("node.kubernetes.io/unschedulable", "", whittle_model::Effect::NoSchedule);
@@ -80,14 +87,14 @@ impl Bed {
 
     fn room(&self, pod: &Pod, node: &Node) -> Option<String> {
         let short = pod.requests.iter().find(|(name, amount)| {
-            let used: i64 = self.on(&node.name).map(|p| p.requests.get(name)).sum();
+            let used: i64 = self.held(&node.name).map(|p| p.requests.get(name)).sum();
             *amount > 0 && used + amount > node.allocatable.get(name)
         });
         short.map(|(name, _)| format!("room: {name}"))
     }
 
     fn ports(&self, pod: &Pod, node: &Node) -> Option<String> {
-        let mut taken = self.on(&node.name).flat_map(|p| &p.host_ports);
+        let mut taken = self.held(&node.name).flat_map(|p| &p.host_ports);
         let clash = taken.find(|port| pod.host_ports.iter().any(|own| own.collides(port)));
         clash.map(|port| format!("port {}", port.port))
     }

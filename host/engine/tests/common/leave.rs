@@ -44,9 +44,8 @@ pub fn bed(engine: &Engine, cluster: &Cluster, plan: &Plan, pick: &mut Pick) -> 
             bed.bind(&pod, &name);
         }
         for set in world.daemon_sets() {
-            if let Some(pod) = missing_daemon(&bed, set, &name) {
-                bed.bind(&pod, &name);
-            }
+            let missing = missing_daemon(&bed, set, &name).map(|pod| Pod { node: Some(name.clone()), ..pod });
+            bed.ghosts.extend(missing);
         }
     }
     bed
@@ -181,26 +180,72 @@ pub fn placements(engine: &Engine, plan: &Plan) -> Vec<(Pod, String)> {
     all.map(whole).collect()
 }
 
-/// Binds all that may be bound, in order, until nobody moves; returns the rest with the reasons.
-pub fn bind_all(bed: &mut Bed, mut waiting: Vec<(Pod, String)>, bound: &mut dyn FnMut(&Bed, &Pod, &str)) -> BTreeMap<PodKey, String> {
+/// Orders of binding that are tried before it is believed that there is none.
+const ORDERS: u64 = 12;
+
+/// Binds all that may be bound in some order; returns the rest with the reasons, and the order. Pods that
+/// nothing keeps from binding first can be in the way of those that spread: when the order of the
+/// plan does not do, those that spread go first wherever they can, and others in any order.
+pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> (BTreeMap<PodKey, String>, Vec<(Pod, String)>) {
+    let mut fewest: Option<(Bed, BTreeMap<PodKey, String>, Vec<(Pod, String)>)> = None;
+    for number in 0..ORDERS {
+        let (mut tried, mut queue) = (bed.clone(), waiting.to_vec());
+        let even = [keys::ZONE, "team", keys::CAPACITY_TYPE, keys::ARCH];
+        let even = (number > 0).then(|| even[usize::try_from(number).expect("few") % even.len()]);
+        if number > 0 {
+            Dice(number).shuffle(&mut queue);
+            queue.sort_by_key(|(pod, _)| !spreads(pod));
+        }
+        let (left, order) = bind_in_order(&mut tried, queue, even);
+        if fewest.as_ref().is_none_or(|(_, known, _)| left.len() < known.len()) {
+            fewest = Some((tried, left, order));
+        }
+        if fewest.as_ref().is_some_and(|(_, left, _)| left.is_empty()) {
+            break;
+        }
+    }
+    let (tried, left, order) = fewest.expect("some order is tried");
+    *bed = tried;
+    (left, order)
+}
+
+fn spreads(pod: &Pod) -> bool {
+    pod.spread.iter().any(|c| c.required)
+}
+
+/// Binds the first of the queue that may be bound, again and again. With a label to keep `even`, those that
+/// do not spread come one at a time, first those that go where the fewest are.
+fn bind_in_order(bed: &mut Bed, mut queue: Vec<(Pod, String)>, even: Option<&str>) -> (BTreeMap<PodKey, String>, Vec<(Pod, String)>) {
+    let mut order = Vec::new();
     loop {
-        let (before, mut left, mut why) = (waiting.len(), Vec::new(), BTreeMap::new());
-        for (pod, on) in waiting {
-            let refusal = bed.nodes.get(&on).map_or_else(|| Some("no such node".to_owned()), |node| bed.refusal(&pod, node));
+        let (before, mut why, mut at) = (queue.len(), BTreeMap::new(), 0);
+        if let Some(key) = even {
+            let domain = |bed: &Bed, on: &str| bed.nodes.get(on).and_then(|n| n.labels.get(key).cloned());
+            let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
+            for pod in bed.pods.values() {
+                *counts.entry(domain(bed, pod.node.as_deref().expect("bound"))).or_default() += 1;
+            }
+            queue.sort_by_key(|(pod, on)| (!spreads(pod), counts.get(&domain(bed, on)).copied().unwrap_or(0)));
+        }
+        while at < queue.len() {
+            let (pod, on) = &queue[at];
+            let refusal = bed.nodes.get(on).map_or_else(|| Some("no such node".to_owned()), |node| bed.refusal(pod, node));
             match refusal {
                 None => {
-                    bound(bed, &pod, &on);
-                    bed.bind(&pod, &on);
+                    bed.bind(pod, on);
+                    order.push(queue.remove(at));
+                    if even.is_some() {
+                        break;
+                    }
                 }
                 Some(refusal) => {
                     why.insert(pod.key.clone(), format!("{on}: {refusal}"));
-                    left.push((pod, on));
+                    at += 1;
                 }
             }
         }
-        if left.is_empty() || left.len() == before {
-            return why;
+        if queue.len() == before || queue.is_empty() {
+            return (why, order);
         }
-        waiting = left;
     }
 }

@@ -47,9 +47,9 @@ impl Reality {
         }
     }
 
-    /// The eviction API.
+    /// The eviction API. It refuses where a budget is used up: who asked hears nothing, and asks again.
     fn evict(&mut self, pod: &PodKey, uid: &str) {
-        if self.is_there(pod, uid) {
+        if self.is_there(pod, uid) && self.may_evict(pod) {
             self.delete_pod(pod);
         }
     }

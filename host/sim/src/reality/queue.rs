@@ -40,6 +40,12 @@ pub(crate) enum Happening {
     TakeBack(u64),
     /// Somebody deletes a claim, for this time.
     DeleteOne(u64),
+    /// A provisioner makes the volume of a claim.
+    Provision(PodKey),
+    /// A disk is let go, unless it is in use again.
+    Detach(String),
+    /// The disruption controller counts.
+    Count,
     /// Something sold out is for sale again.
     Restock,
     /// A broken watch reads all objects of a kind again.

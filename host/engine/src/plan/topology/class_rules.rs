@@ -127,7 +127,7 @@ impl<'w> Topology<'w> {
             counters.sort_unstable();
             counters.dedup();
             for counter in counters {
-                let key = (counter, class.profiles.to_vec(), class.tolerations);
+                let key = (counter, class.own.to_vec(), class.tolerations);
                 let number = known.get(&key).copied().unwrap_or_else(|| {
                     let eligible = self.compared(world, tables, states, class, counter);
                     self.eligible.push(eligible);
@@ -173,7 +173,7 @@ impl<'w> Topology<'w> {
                 continue;
             }
             let Some(base) = states.base(number) else { continue };
-            for profile in &class.profiles {
+            for profile in &class.own {
                 if let Some(state) = states.merge(tables, base, *profile) {
                     all.add(self.reach(tables, states, state, key));
                 }
