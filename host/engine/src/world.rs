@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use whittle_model::{
-    Affinity, CapacityBuffer, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay,
-    NodePool, OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
+    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
     Timestamp, Toleration, TopologySpread,
 };
 
@@ -17,7 +17,7 @@ use crate::daemon_pods::DaemonPods;
 use crate::drain;
 use crate::intern::Interner;
 use crate::interruptions::Interruptions;
-use crate::learned::{Learned, Shortfall};
+use crate::learned::Learned;
 use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::Storage;
