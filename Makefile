@@ -3,7 +3,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 DENY := $(shell PATH="$(PATH)" command -v cargo-deny 2>/dev/null)
 DEMO ?= examples/inflate
 
-.PHONY: help demo test clusters e2e bed bench check deny fmt goldens
+.PHONY: help demo test storms clusters e2e bed bench check deny fmt goldens
 
 help: ## what there is to make
 	@grep -E '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -17,6 +17,9 @@ test: ## every test of the workspace: crates, house rules, stories
 
 clusters: ## 10,000 random clusters with every constraint, broken seeds named (CLUSTERS=n FIRST=seed for others)
 	@cargo test --release --locked -q -p whittle-engine --test clusters -- --ignored --nocapture many_clusters
+
+storms: ## ten thousand storms over the simulated cluster (STORMS=N for as many); the last line counts seeds and breaks
+	@STORMS=$${STORMS:-10000} cargo test --release --locked -q -p whittle-sim --test sim storms::storms -- --nocapture
 
 e2e: ## the stories on real servers (STORIES="inflate crash" for some); needs go, python3 and kubectl
 	@cargo run --locked -q -p whittle-e2e -- run $(STORIES)

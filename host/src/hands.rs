@@ -120,7 +120,7 @@ impl Doors {
         let stamps = self.shelf.stamps(&action, self.ca_bundle.as_deref());
         match self.writer.apply(&action, &stamps).await {
             Ok(Written::Blocked(why)) => {
-                if let Action::Evict { pod } = &action {
+                if let Action::Evict { pod, .. } = &action {
                     self.recorder.note(voice::about_pod(&self.shelf, pod, EventKind::Warning, "FailedDraining", &why));
                 }
             }

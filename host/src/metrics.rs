@@ -212,7 +212,12 @@ impl Metrics {
                     unplaced.get_or_insert_default();
                 }
                 Step::Claim { claim, what } => self.claim(claim, what, claims),
-                Step::Nominated { .. } | Step::SoldOut { .. } | Step::Move(_) | Step::Blocked { .. } | Step::Closed { .. } => {}
+                Step::Nominated { .. }
+                | Step::SoldOut { .. }
+                | Step::CollectionStopped { .. }
+                | Step::Move(_)
+                | Step::Blocked { .. }
+                | Step::Closed { .. } => {}
             }
         }
         if let Some(count) = unplaced {
@@ -254,6 +259,11 @@ impl Metrics {
             | ClaimStep::Launched { .. }
             | ClaimStep::LaunchFailed(_)
             | ClaimStep::Initialized(_)
+            | ClaimStep::Evicting(_)
+            | ClaimStep::Deleting(_)
+            | ClaimStep::Held(_)
+            | ClaimStep::Inconsistent(_)
+            | ClaimStep::RebalanceAdvised
             | ClaimStep::Kept(_) => {}
         }
     }

@@ -53,6 +53,7 @@ impl Order {
                 Action::CreateClaim(claim) => claim.name.clone(),
                 Action::Launch { claim, .. }
                 | Action::UpdateClaim { claim, .. }
+                | Action::AnnotateClaim { claim, .. }
                 | Action::DeleteClaim { claim, .. }
                 | Action::Terminate { claim }
                 | Action::TagInstance { claim }
@@ -60,10 +61,11 @@ impl Order {
                 Action::RegisterNode { node, .. }
                 | Action::InitializeNode { node }
                 | Action::CordonNode { node }
+                | Action::LabelNode { node, .. }
                 | Action::TaintNode { node }
                 | Action::UncordonNode { node }
                 | Action::ReleaseNode { node } => node.clone(),
-                Action::Nominate { pod, .. } | Action::Evict { pod } => pod.to_string(),
+                Action::Nominate { pod, .. } | Action::Evict { pod, .. } | Action::DeletePod { pod, .. } => pod.to_string(),
                 Action::TerminateStray { provider_id } => provider_id.clone(),
             },
         }
@@ -81,9 +83,12 @@ pub fn name(action: &Action) -> &'static str {
         Action::Nominate { .. } => "nominate",
         Action::DeleteClaim { .. } => "delete_claim",
         Action::CordonNode { .. } => "cordon_node",
+        Action::AnnotateClaim { .. } => "annotate_claim",
+        Action::LabelNode { .. } => "label_node",
         Action::TaintNode { .. } => "taint_node",
         Action::UncordonNode { .. } => "uncordon_node",
         Action::Evict { .. } => "evict",
+        Action::DeletePod { .. } => "delete_pod",
         Action::Terminate { .. } => "terminate",
         Action::TagInstance { .. } => "tag",
         Action::TerminateStray { .. } => "terminate_stray",
@@ -117,10 +122,13 @@ pub fn order(action: Action, world: &World) -> Option<Order> {
         | Action::InitializeNode { .. }
         | Action::Nominate { .. }
         | Action::DeleteClaim { .. }
+        | Action::AnnotateClaim { .. }
+        | Action::LabelNode { .. }
         | Action::CordonNode { .. }
         | Action::TaintNode { .. }
         | Action::UncordonNode { .. }
         | Action::Evict { .. }
+        | Action::DeletePod { .. }
         | Action::ReleaseNode { .. }
         | Action::ReleaseClaim { .. } => Order::Cluster(action),
     })
@@ -170,6 +178,6 @@ mod tests {
         assert!(matches!(&tagged, Order::Tag { node, .. } if node == "node-c"));
         assert!(order(Action::Terminate { claim: "gone".to_owned() }, engine.world()).is_none());
         let pod = whittle_model::PodKey::new("ns", "p");
-        assert_eq!(order(Action::Evict { pod }, engine.world()).map(|order| order.object()), Some("ns/p".to_owned()));
+        assert_eq!(order(Action::Evict { pod, uid: String::new() }, engine.world()).map(|order| order.object()), Some("ns/p".to_owned()));
     }
 }

@@ -164,6 +164,9 @@ impl Voice {
                 self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "DisruptionBlocked", why));
             }
             Step::Closed { pool, why } => tracing::debug!(NodePool = pool, reason = why, "no node of the pool may be moved now"),
+            Step::CollectionStopped { left, most } => {
+                tracing::error!(left, most, "garbage is not collected: there is more than can be believed");
+            }
             Step::SoldOut { offering, .. } => tracing::info!(offering = %offering, "sold out; it is left alone for three minutes"),
         }
     }
@@ -206,6 +209,31 @@ impl Voice {
                 tracing::info!(NodeClaim = claim, reason = why, "deleting nodeclaim");
                 let message = format!("Disrupting NodeClaim: {why}");
                 self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "DisruptionTerminating", &message));
+            }
+            ClaimStep::Evicting(pods) => {
+                for pod in pods {
+                    self.recorder.note(about_pod(&self.shelf, pod, EventKind::Normal, "Evicted", "Evicted pod: Forceful Termination"));
+                }
+            }
+            ClaimStep::Deleting(pods) => {
+                for pod in pods {
+                    let message = "Deleting the pod to accommodate the terminationGracePeriod of its node";
+                    self.recorder.note(about_pod(&self.shelf, pod, EventKind::Normal, "Disrupted", message));
+                }
+            }
+            ClaimStep::Held(why) => {
+                tracing::info!(NodeClaim = claim, reason = why, "the removal waits");
+                let volumes = why.starts_with("volumes");
+                let reason = if volumes { "AwaitingVolumeDetachment" } else { "FailedDraining" };
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Warning, reason, why));
+            }
+            ClaimStep::Inconsistent(why) => {
+                tracing::error!(NodeClaim = claim, reason = why, "the node is not what was bought");
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Warning, "FailedConsistencyCheck", why));
+            }
+            ClaimStep::RebalanceAdvised => {
+                let message = "Spot rebalance recommendation was received";
+                self.recorder.note(about_claim(&self.shelf, claim, EventKind::Normal, "SpotRebalanceRecommendation", message));
             }
             ClaimStep::Removed => tracing::info!(NodeClaim = claim, "deleted nodeclaim"),
         }

@@ -61,7 +61,6 @@ fn the_walk_through_reads_as_written() {
     assert_eq!(
         not_acted_on(&all),
         [
-            "NodePool default: spec.template.spec.expireAfter: not acted on yet, nodes do not expire",
             "NodePool default: spec.disruption.consolidationPolicy: WhenEmptyOrUnderutilized is not acted on yet, only empty nodes are removed",
         ]
     );

@@ -232,7 +232,7 @@ async fn pods_are_nominated_and_evicted() {
     let (writer, _gate) = leading(&fake);
     let pod = PodKey::new("shop", "web-1");
     let nominate = Action::Nominate { pod: pod.clone(), node: "n1".to_owned() };
-    let evict = Action::Evict { pod };
+    let evict = Action::Evict { pod, uid: "u1".to_owned() };
     let known = Stamps { uid: Some("u1".to_owned()), ..Stamps::default() };
     assert_eq!(writer.apply(&nominate, &known).await.unwrap(), Written::Already, "it is gone");
     assert_eq!(writer.apply(&evict, &known).await.unwrap(), Written::Already, "it is gone");
@@ -331,7 +331,7 @@ async fn a_closed_gate_lets_nothing_through() {
         Action::Nominate { pod: pod.clone(), node: node() },
         Action::DeleteClaim { claim: claim(), reason: String::new() },
         Action::CordonNode { node: node() },
-        Action::Evict { pod },
+        Action::Evict { pod, uid: String::new() },
         Action::ReleaseNode { node: node() },
         Action::ReleaseClaim { claim: claim() },
     ] {

@@ -5,7 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_model::Timestamp;
 
-use crate::engine::Timer;
+/// When to poll again, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub why: Timer,
+}
+
+/// What a deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// A batch window closes.
+    Batch,
+    /// An order without effect is given again.
+    Retry,
+    /// A launch, registration or initialization is overdue.
+    Overdue,
+    /// A drain goes on, or its time is over.
+    Drain,
+    /// A move of nodes is looked for, looked at again or given up.
+    Move,
+    /// A node expires, or stays unhealthy for too long.
+    End,
+    /// A sold-out offering may be asked for again, and pods are waiting.
+    SoldOut,
+    /// A move of nodes may be allowed that was not, though nothing happened: a window of a budget, the end of a rest.
+    Turn,
+    /// A static pool has fewer nodes than it keeps.
+    Replicas,
+}
 
 /// Times by claim, the earliest first; one for each claim.
 #[derive(Debug, Clone, Default)]

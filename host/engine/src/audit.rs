@@ -55,7 +55,7 @@ impl Findings {
 #[must_use]
 pub fn audit(world: &World, plan: &Plan, now: Timestamp) -> Vec<Objection> {
     let mut found = Findings::default();
-    let loads = roll::call(world, plan, &mut found);
+    let loads = roll::call(world, plan, now, &mut found);
     let mut kinds = presence::Kinds::new(world, now);
     claims::check(world, plan, &loads, &mut kinds, now, &mut found);
     places::check(world, plan, &loads, &mut kinds, &mut found);

@@ -5,47 +5,24 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use whittle_model::{Action, Duration, Event, Outcome, PodKey, Scorer, Timestamp};
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, Deadline, Timer};
 use crate::batch::Batch;
 use crate::disrupt::Disrupt;
+use crate::drain;
 use crate::ledger::{Ledger, Order};
 use crate::lifecycle;
 use crate::plan::{self, Plan, Yardstick};
 use crate::provision::{nominate, provision};
 use crate::removal;
+use crate::repair;
 use crate::report::Report;
 use crate::round::Round;
 use crate::statics;
 use crate::strays;
 use crate::world::{World, WorldObjects};
 
-/// When to poll again, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deadline {
-    /// When.
-    pub at: Timestamp,
-    /// Why.
-    pub why: Timer,
-}
-
-/// What a deadline is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer {
-    /// A batch window closes.
-    Batch,
-    /// An order without effect is given again.
-    Retry,
-    /// A launch, registration or initialization is overdue.
-    Overdue,
-    /// A move of nodes is looked for, looked at again or given up.
-    Move,
-    /// A sold-out offering may be asked for again, and pods are waiting.
-    SoldOut,
-    /// A move of nodes may be allowed that was not, though nothing happened: a window of a budget, the end of a rest.
-    Turn,
-    /// A static pool has fewer nodes than it keeps.
-    Replicas,
-}
+/// What is due and was not done is looked at again, but not at once.
+const DECLINED_FOR: Duration = Duration::minutes(1);
 
 /// Everything an engine needs to go on where another stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +96,8 @@ impl Engine {
             Event::Pod(pod) => self.pod(pod, now),
             Event::PodGone(key) => {
                 self.touch(key, now);
+                let node = self.world.pods.get(key).and_then(|record| record.node.as_ref());
+                drain::left(&self.world, &mut self.ledger, node, key);
                 self.world.drop_pod(key, true);
                 self.batch.trust(key);
                 self.room(now);
@@ -149,6 +128,7 @@ impl Engine {
             | Event::CapacityBuffer(_)
             | Event::CapacityBufferGone(_) => {
                 self.world.note(event);
+                drain::recount(&self.world, &mut self.ledger, event);
                 self.supply(now);
             }
             Event::VolumeClaimGone(_)
@@ -183,6 +163,7 @@ impl Engine {
     }
 
     fn claim_gone(&mut self, name: &str, now: Timestamp) {
+        strays::ran(&mut self.world, &self.ledger, name, now);
         self.world.drop_claim(name);
         self.ledger.forget(name);
         self.agenda.set(name, None);
@@ -236,8 +217,14 @@ impl Engine {
             names.extend(round.ledger.turns.waiting().cloned());
             round.ledger.turns.advance(round.world, names.iter(), now);
             nominate(&mut round, &names);
+            let claims = round.world.claims.len();
             lifecycle::advance(&mut round, &names);
+            repair::advance(&mut round, &names);
+            let forgotten = round.world.claims.len() < claims;
             self.disrupt.advance(&mut round, &names, scorer);
+            if forgotten {
+                self.supply(now);
+            }
             self.doubt(&names, now);
             self.schedule(&names, now);
         }
@@ -325,10 +312,15 @@ impl Engine {
     /// Notes when the claims that were looked at must be looked at again.
     fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
-            let alive = self.world.claims.get(name).filter(|c| !c.deleting && !self.ledger.outstanding(name, Order::Delete, name));
-            let due = alive.and_then(|claim| lifecycle::due_at(&self.world, &self.ledger, claim, now));
-            // What is due and was not done is looked at again, but not at once.
-            let when = due.map(|at| (if at <= now { now.plus(Duration::minutes(1)) } else { at }, Timer::Overdue));
+            let claim = self.world.claims.get(name);
+            let going = claim.filter(|claim| claim.deleting).and_then(|claim| drain::due_at(&self.world, claim, now));
+            let stays = claim.filter(|claim| !claim.deleting && !self.ledger.outstanding(name, Order::Delete, name));
+            let when = going.map(|at| (at, Timer::Drain)).or_else(|| {
+                let claim = stays?;
+                let overdue = lifecycle::due_at(&self.world, &self.ledger, claim, now).map(|at| (at, Timer::Overdue));
+                overdue.into_iter().chain(lifecycle::ends_at(&self.world, claim).map(|at| (at, Timer::End))).min()
+            });
+            let when = when.map(|(at, why)| (if at <= now { now.plus(DECLINED_FOR) } else { at }, why));
             self.agenda.set(name, when);
         }
     }

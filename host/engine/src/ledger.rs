@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Duration, Timestamp};
+use whittle_model::{Duration, Interruption, PodKey, Timestamp};
 
 use crate::turns::Turns;
 
@@ -14,8 +14,14 @@ const LOST_AFTER: Duration = Duration::seconds(30);
 /// A launch may wait for a batch and for EC2; asking again early would only be adopted.
 const LAUNCH_LOST_AFTER: Duration = Duration::seconds(120);
 
+/// As Karpenter's longest wait between two tries of an eviction: the answer to one that was refused does not come here.
+const EVICTION_AGAIN_AFTER: Duration = Duration::seconds(10);
+
 /// The first wait after a launch that failed for another reason than capacity; it doubles.
 const FIRST_BACK_OFF: Duration = Duration::seconds(1);
+
+/// The span over which garbage is counted.
+const COLLECTED_WITHIN: Duration = Duration::hours(1);
 
 /// Kinds of orders, one at a time for each object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,9 +33,11 @@ pub(crate) enum Order {
     Tag,
     Nominate,
     Delete,
+    Annotate,
     Cordon,
     Uncordon,
     Evict,
+    DeletePod,
     Terminate,
     ReleaseNode,
     ReleaseClaim,
@@ -49,6 +57,17 @@ struct Given {
 pub(crate) struct Ledger {
     #[serde(with = "as_list")]
     orders: BTreeMap<(String, Order, String), Given>,
+    /// Pods that were asked to leave within a budget, which may not show it before that time.
+    #[serde(with = "as_list")]
+    spending: BTreeMap<PodKey, (PodKey, Timestamp)>,
+    /// What was said of the instances of claims that will not stay: messages come more than once.
+    pub(crate) interrupted: BTreeSet<(String, Interruption)>,
+    /// What was collected as garbage within the last hour.
+    collected: Vec<(Timestamp, String)>,
+    /// How much garbage was left because there was too much, as it was said last.
+    pub(crate) left: usize,
+    /// What removals wait for, as it was said last.
+    pub(crate) held: BTreeMap<String, String>,
     times: BTreeSet<(Timestamp, String)>,
     failures: BTreeMap<String, u32>,
     /// Claims that were ordered and that the watch has not shown.
@@ -70,9 +89,54 @@ impl Ledger {
         if self.orders.get(&key).is_some_and(|given| given.again > now) {
             return false;
         }
-        let wait = if order == Order::Launch { LAUNCH_LOST_AFTER } else { LOST_AFTER };
+        let wait = match order {
+            Order::Launch => LAUNCH_LOST_AFTER,
+            Order::Evict => EVICTION_AGAIN_AFTER,
+            Order::Create
+            | Order::Register
+            | Order::Initialize
+            | Order::Tag
+            | Order::Nominate
+            | Order::Delete
+            | Order::Annotate
+            | Order::Cordon
+            | Order::Uncordon
+            | Order::DeletePod
+            | Order::Terminate
+            | Order::ReleaseNode
+            | Order::ReleaseClaim => LOST_AFTER,
+        };
         self.put(key, Given { again: now.plus(wait), outstanding: true });
         true
+    }
+
+    /// A pod was asked to leave within a budget.
+    pub(crate) fn spend(&mut self, budget: PodKey, pod: PodKey, now: Timestamp) {
+        self.spending.retain(|_, (_, until)| *until > now);
+        self.spending.insert(pod, (budget, now.plus(EVICTION_AGAIN_AFTER)));
+    }
+
+    /// How many pods were asked to leave within a budget that does not count them yet.
+    pub(crate) fn spent(&self, budget: &PodKey, now: Timestamp) -> i32 {
+        let under_way = self.spending.values().filter(|(of, until)| of == budget && *until > now).count();
+        i32::try_from(under_way).unwrap_or(i32::MAX)
+    }
+
+    /// Whether a pod was asked to leave within a budget and does not show it yet.
+    pub(crate) fn spends(&self, pod: &PodKey, now: Timestamp) -> bool {
+        self.spending.get(pod).is_some_and(|(_, until)| *until > now)
+    }
+
+    /// A budget was told anew: pods that are seen to go are in its count by now.
+    pub(crate) fn recount(&mut self, budget: &PodKey, stays: impl Fn(&PodKey) -> bool) {
+        self.spending.retain(|pod, (of, _)| of != budget || stays(pod));
+    }
+
+    /// A pod that was asked to leave is gone or ending.
+    pub(crate) fn evicted(&mut self, claim: &str, pod: &PodKey) {
+        for order in [Order::Evict, Order::DeletePod] {
+            self.done(claim, order, &pod.to_string());
+        }
     }
 
     /// A claim is wanted that did not exist before.
@@ -95,6 +159,24 @@ impl Ledger {
     pub(crate) fn under_way(&self, claim: &str, order: Order, object: &str, now: Timestamp) -> bool {
         let given = self.orders.get(&(claim.to_owned(), order, object.to_owned()));
         given.is_some_and(|given| given.outstanding && given.again > now)
+    }
+
+    /// Whether the order was given and may be given again.
+    pub(crate) fn lapsed(&self, claim: &str, order: Order, object: &str, now: Timestamp) -> bool {
+        self.orders.get(&(claim.to_owned(), order, object.to_owned())).is_some_and(|given| given.again <= now)
+    }
+
+    /// Whether something that nobody claims may be collected as garbage: not more than so many in an hour.
+    pub(crate) fn collect(&mut self, object: &str, most: usize, now: Timestamp) -> bool {
+        self.collected.retain(|(at, _)| now.since(*at) < COLLECTED_WITHIN);
+        if self.collected.iter().any(|(_, known)| known == object) {
+            return true; // it is on its way out
+        }
+        if self.collected.len() >= most {
+            return false;
+        }
+        self.collected.push((now, object.to_owned()));
+        true
     }
 
     /// Whether the last launch for the claim was answered with a failure: it has no instance. A
@@ -140,7 +222,9 @@ impl Ledger {
         self.fresh.remove(claim);
         self.condemned.remove(claim);
         self.ended.remove(claim);
+        self.held.remove(claim);
         self.turns.forget(claim);
+        self.interrupted.retain(|(of, _)| of != claim);
     }
 
     /// When the next order may be given again.
@@ -172,18 +256,21 @@ impl Ledger {
     }
 }
 
-/// JSON has no keys of more than one part, so the map is written as a list.
+/// JSON has no keys of more than one part, so maps are written as lists.
 mod as_list {
-    use super::{BTreeMap, Deserialize, Given, Order, Serialize};
+    use super::{BTreeMap, Deserialize, Serialize};
 
-    type Orders = BTreeMap<(String, Order, String), Given>;
-
-    pub(super) fn serialize<S: serde::Serializer>(orders: &Orders, to: S) -> Result<S::Ok, S::Error> {
-        orders.iter().collect::<Vec<_>>().serialize(to)
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: serde::Serializer>(map: &BTreeMap<K, V>, to: S) -> Result<S::Ok, S::Error> {
+        map.iter().collect::<Vec<_>>().serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Orders, D::Error> {
-        Vec::deserialize(from).map(|list: Vec<_>| list.into_iter().collect())
+    pub(super) fn deserialize<'de, K, V, D>(from: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: serde::Deserializer<'de>,
+    {
+        Vec::deserialize(from).map(|list: Vec<(K, V)>| list.into_iter().collect())
     }
 }
 

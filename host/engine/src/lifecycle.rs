@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, CapacityType, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources,
+    Action, CapacityType, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, Node, NodeClaim, OfferingKey, Resources,
     Timestamp, keys,
 };
 
+use crate::drain;
+use crate::expiry;
 use crate::ledger::{Ledger, Order};
 use crate::overlays;
+use crate::repair;
 use crate::report::{ClaimStep, Step};
 use crate::round::Round;
 use crate::turns;
@@ -29,13 +32,22 @@ pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
         if let Some(reason) = round.ledger.condemned.get(name).cloned() {
-            delete(round, name, &reason);
+            if round.ledger.unseen.contains(name) && round.ledger.lapsed(name, Order::Delete, name, round.now) {
+                forget(round, name);
+            } else {
+                delete(round, name, &reason);
+            }
             continue;
         }
-        if claim.status.initialized.is_some() {
+        if let Some(reason) = expiry::reason(round.world, claim, round.now) {
+            condemn(round, name, reason);
             continue;
         }
         let claim = claim.clone();
+        if claim.status.initialized.is_some() {
+            upkeep(round, &claim);
+            continue;
+        }
         match (claim.status.launched, claim.status.registered) {
             (None, _) => launch(round, &claim),
             (Some(_), None) => register(round, &claim),
@@ -77,7 +89,60 @@ fn launch(round: &mut Round<'_>, claim: &NodeClaim) {
     }
 }
 
+/// A claim that the watch never showed, and whose removal shows nothing either: somebody was faster than the watch. No
+/// instance was bought for it.
+fn forget(round: &mut Round<'_>, name: &str) {
+    round.world.drop_claim(name);
+    round.ledger.forget(name);
+    round.step(name, ClaimStep::Removed);
+}
+
+/// What is looked after in a node that is in use.
+fn upkeep(round: &mut Round<'_>, claim: &NodeClaim) {
+    let class = claim.labels.get(keys::NODE_CLASS);
+    if class.is_none() && !claim.node_class.is_empty() {
+        hydrate(round, claim);
+    }
+    let Some(node) = round.world.node_of(claim) else { return };
+    let short = shortfall(claim, node);
+    if short.as_ref() != claim.status.inconsistent.as_ref().map(|(why, _)| why) {
+        let now = round.now;
+        update(round, &claim.name, |status| status.inconsistent = short.clone().map(|why| (why, now)));
+        if let Some(why) = short {
+            round.step(&claim.name, ClaimStep::Inconsistent(why));
+        }
+    }
+}
+
+/// Claims and nodes of older versions lack a label that newer ones have.
+fn hydrate(round: &mut Round<'_>, claim: &NodeClaim) {
+    let labels = Labels::from([(keys::NODE_CLASS.to_owned(), claim.node_class.clone())]);
+    if let Some(known) = round.world.claims.get_mut(&claim.name) {
+        known.labels.extend(labels.clone());
+    }
+    update(round, &claim.name, |_| {});
+    let bare = round.world.node_of(claim).filter(|node| !node.labels.contains_key(keys::NODE_CLASS)).map(|node| node.name.clone());
+    if let Some(node) = bare {
+        round.act(Action::LabelNode { node, labels });
+    }
+}
+
+/// What a node has less of than nine tenths of what was bought, if pods asked for it.
+fn shortfall(claim: &NodeClaim, node: &Node) -> Option<String> {
+    let short = claim.requests.iter().find_map(|(name, _)| {
+        let (bought, there) = (claim.status.capacity.get(name), node.capacity.get(name));
+        (i128::from(there) * 10 < i128::from(bought) * 9).then_some((name, bought, there))
+    });
+    short.map(|(name, bought, there)| {
+        let text = |amount| whittle_model::resources::format_amount(name, amount);
+        format!("expected {} of {name}, but found {}", text(bought), text(there))
+    })
+}
+
 fn register(round: &mut Round<'_>, claim: &NodeClaim) {
+    if several_nodes(round, claim) {
+        return;
+    }
     let Some(node) = round.world.node_of(claim).cloned() else {
         if overdue(claim, round.now) {
             condemn(round, &claim.name, "RegistrationTimeout");
@@ -118,12 +183,35 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
     }
 }
 
+/// Whether more than one node says that it is the instance of a claim. Then none is taken for it.
+fn several_nodes(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
+    let names: Vec<&str> = round.world.nodes_of(claim).map(|node| node.name.as_str()).collect();
+    let error =
+        (names.len() > 1).then(|| ("MultipleNodesFound".to_owned(), format!("several nodes have its provider id: {}", names.join(", "))));
+    if claim.status.registration_error != error {
+        if let Some((_, why)) = &error {
+            round.step(&claim.name, ClaimStep::Inconsistent(why.clone()));
+        }
+        let error = error.clone();
+        update(round, &claim.name, |status| status.registration_error = error);
+    }
+    if error.is_some() && overdue(claim, round.now) {
+        condemn(round, &claim.name, "RegistrationTimeout");
+    }
+    error.is_some()
+}
+
 /// When the claim must be looked at next although nothing happens to it, and whether something is overdue then.
 pub(crate) fn due_at(world: &World, ledger: &Ledger, claim: &NodeClaim, now: Timestamp) -> Option<Timestamp> {
     let joined = claim.status.launched.is_some() && claim.status.registered.is_none();
     let node = world.node_of(claim).filter(|node| joined && !node.labels.contains_key(keys::REGISTERED));
     let held = node.and_then(|node| turns::held_until(world, &ledger.turns, claim, node, now));
     held.into_iter().chain(overdue_at(claim)).min()
+}
+
+/// When a claim goes although nothing happens to it.
+pub(crate) fn ends_at(world: &World, claim: &NodeClaim) -> Option<Timestamp> {
+    expiry::expires_at(world, claim).into_iter().chain(repair::due_at(world, claim)).min()
 }
 
 /// Names of claim and node are tags of the instance once both exist.
@@ -161,8 +249,29 @@ pub(crate) fn condemn(round: &mut Round<'_>, claim: &str, reason: &str) {
     delete(round, claim, reason);
 }
 
+/// Reasons that leave pods no time: what they run on is broken.
+const FORCEFUL: [&str; 3] = ["Unhealthy", "InstanceStatus", "SystemStatus"];
+
+/// Whether a claim is known to end now. If not it is noted on the claim first: who takes the drain up after a crash must
+/// know of it.
+fn ends_now(round: &mut Round<'_>, name: &str) -> bool {
+    let Some(claim) = round.world.claims.get(name) else { return true };
+    if claim.status.launched.is_none() || drain::ends_at(claim).is_some_and(|at| at <= round.now) {
+        round.ledger.done(name, Order::Annotate, name);
+        return true;
+    }
+    if round.admit(name, Order::Annotate, name) {
+        let annotations = Labels::from([(keys::TERMINATION_TIMESTAMP.to_owned(), round.now.rfc3339())]);
+        round.act(Action::AnnotateClaim { claim: name.to_owned(), annotations });
+    }
+    false
+}
+
 /// Orders a claim's removal. From now on nothing is planned on it.
 pub(crate) fn delete(round: &mut Round<'_>, claim: &str, reason: &str) {
+    if FORCEFUL.contains(&reason) && !ends_now(round, claim) {
+        return;
+    }
     if round.admit(claim, Order::Delete, claim) {
         round.world.leaving.insert(claim.to_owned());
         round.act(Action::DeleteClaim { claim: claim.to_owned(), reason: reason.to_owned() });
@@ -171,7 +280,7 @@ pub(crate) fn delete(round: &mut Round<'_>, claim: &str, reason: &str) {
 }
 
 /// Changes what is known of a claim and orders it written.
-fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatus)) {
+pub(crate) fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatus)) {
     let Some(claim) = round.world.claims.get_mut(name) else { return };
     change(&mut claim.status);
     let (labels, status) = (claim.labels.clone(), Box::new(claim.status.clone()));

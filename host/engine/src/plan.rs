@@ -126,8 +126,8 @@ pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
 }
 
 /// The pods that a plan is made for, and those that none can be made for.
-pub(crate) fn waiting(world: &World) -> (Vec<PodKey>, Vec<PodKey>) {
-    let (pods, refused) = refusals::sort_out(world);
+pub(crate) fn waiting(world: &World, now: Timestamp) -> (Vec<PodKey>, Vec<PodKey>) {
+    let (pods, refused) = refusals::sort_out(world, now);
     (pods.into_iter().cloned().collect(), refused.into_iter().flat_map(|unplaced| unplaced.pods).collect())
 }
 
@@ -138,7 +138,7 @@ fn pools_of<'w>(world: &'w World, chain: &'w str) -> impl Iterator<Item = String
 }
 
 fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTreeMap<String, String>) -> Result<Plan, ScorerFailure> {
-    let (pods, mut unplaced) = refusals::sort_out(world);
+    let (pods, mut unplaced) = refusals::sort_out(world, now);
     if pods.is_empty() {
         return Ok(Plan { unplaced, ..Plan::default() });
     }

@@ -1,10 +1,12 @@
-//! How nodes go: every claim that is being deleted, step by step: cordon, evict, terminate, let go.
+//! How nodes go: every claim that is being deleted, step by step: drain, terminate, let go.
 
 use std::collections::BTreeSet;
 
-use whittle_model::{Action, NodeClaim, keys};
+use whittle_model::{Action, NodeClaim};
 
+use crate::drain;
 use crate::ledger::Order;
+use crate::lifecycle;
 use crate::report::ClaimStep;
 use crate::round::Round;
 
@@ -18,40 +20,25 @@ pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
             release(round, &claim);
         } else if unlaunched && round.ledger.under_way(&claim.name, Order::Launch, &claim.name, round.now) {
             // The answer may name an instance, which must not be forgotten.
-        } else if drained(round, &claim) && round.admit(&claim.name, Order::Terminate, &claim.name) {
+        } else if drain::advance(round, &claim) && round.admit(&claim.name, Order::Terminate, &claim.name) {
+            let now = round.now;
+            if claim.status.instance_terminating.is_none() && !unlaunched {
+                lifecycle::update(round, &claim.name, |status| status.instance_terminating = Some(now));
+            }
             round.act(Action::Terminate { claim: claim.name.clone() });
         }
     }
 }
 
-/// Cordons the node and asks its pods to leave; true when none is left to wait for.
-fn drained(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
-    let Some(node) = round.world.node_of(claim).map(|n| n.name.clone()) else { return true };
-    if !round.world.nodes[&node].taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
-        if round.admit(&claim.name, Order::Cordon, &node) {
-            round.act(Action::CordonNode { node: node.clone() });
-        }
-        return false;
-    }
-    let Some(usage) = round.world.usage.get(&node) else { return true };
-    let pods: Vec<_> =
-        usage.pods.iter().filter(|key| round.world.pods.get(*key).is_some_and(|r| !round.world.tied_to_node(r))).cloned().collect();
-    for pod in &pods {
-        let record = &round.world.pods[pod];
-        let protected = round.world.identity_of(record).annotations.get(keys::DO_NOT_DISRUPT).is_some_and(|v| v == "true");
-        if !record.deleting && !protected && round.admit(&claim.name, Order::Evict, &pod.to_string()) {
-            round.act(Action::Evict { pod: pod.clone() });
-        }
-    }
-    pods.is_empty() && !round.world.pinned(&node)
-}
-
 fn release(round: &mut Round<'_>, claim: &NodeClaim) {
-    if let Some(node) = round.world.node_of(claim).map(|n| n.name.clone()) {
-        // The claim stays until its node is gone: without it nobody would ask again.
-        if round.admit(&claim.name, Order::ReleaseNode, &node) {
-            round.act(Action::ReleaseNode { node });
+    let nodes: Vec<String> = round.world.nodes_of(claim).map(|n| n.name.clone()).collect();
+    // The claim stays until its nodes are gone: without it nobody would ask again.
+    for node in &nodes {
+        if round.admit(&claim.name, Order::ReleaseNode, node) {
+            round.act(Action::ReleaseNode { node: node.clone() });
         }
+    }
+    if !nodes.is_empty() {
         return;
     }
     if round.admit(&claim.name, Order::ReleaseClaim, &claim.name) {

@@ -71,6 +71,13 @@ pub enum Step {
         /// Why.
         why: String,
     },
+    /// So many instances or claims without their counterpart were left alone, because there are too many to believe.
+    CollectionStopped {
+        /// How many were left.
+        left: usize,
+        /// How many are collected within an hour.
+        most: usize,
+    },
     /// An offering answered that it is sold out, and is left alone for a while.
     SoldOut {
         /// The offering.
@@ -145,6 +152,16 @@ pub enum ClaimStep {
     Kept(String),
     /// It goes, for this reason.
     Removing(String),
+    /// Pods of its node were asked to leave.
+    Evicting(Vec<PodKey>),
+    /// Pods of its node were deleted, because its grace period leaves them no more time.
+    Deleting(Vec<PodKey>),
+    /// It goes, and that waits for this; said whenever it changes.
+    Held(String),
+    /// Its node is not what was bought for it, or there are several.
+    Inconsistent(String),
+    /// EC2 says that its instance is more likely than before to be taken back.
+    RebalanceAdvised,
     /// Its instance has ended.
     Removed,
 }

@@ -1,24 +1,27 @@
-//! The one picture of the cluster: what the events said, indexed for planning. It holds facts and
-//! what was learned from answers; it decides nothing.
+//! The one picture of the cluster: what the events said, indexed for planning. It holds facts; it decides nothing.
+
+mod objects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use whittle_model::{
-    Affinity, CapacityBuffer, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay,
-    NodePool, OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
+    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
     Timestamp, Toleration, TopologySpread,
 };
 
 use crate::assigned::Assigned;
 use crate::buffers::Buffers;
 use crate::daemon_pods::DaemonPods;
+use crate::drain;
 use crate::intern::Interner;
-use crate::learned::{Learned, Shortfall};
+use crate::interruptions::Interruptions;
+use crate::learned::Learned;
 use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
-use crate::storage::{Storage, StorageObjects};
+use crate::storage::Storage;
+pub(crate) use objects::WorldObjects;
 
 /// Everything of a pod that decides where it may go; pods of a workload share one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,7 +104,8 @@ pub struct World {
     pub(crate) pending: BTreeSet<PodKey>,
     pub(crate) usage: BTreeMap<String, Usage>,
     pub(crate) nodes: BTreeMap<String, Node>,
-    pub(crate) node_by_provider: BTreeMap<String, String>,
+    /// Nodes by provider id: one each, unless something is wrong.
+    pub(crate) nodes_by_provider: BTreeMap<String, BTreeSet<String>>,
     pub(crate) claims: BTreeMap<String, NodeClaim>,
     pub(crate) claim_by_provider: BTreeMap<String, String>,
     pub(crate) pools: BTreeMap<String, NodePool>,
@@ -129,6 +133,12 @@ pub struct World {
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
     pub(crate) nominated: BTreeMap<String, usize>,
+    /// How often spot capacity was taken back.
+    pub(crate) interruptions: Interruptions,
+    /// Claims whose instance EC2 advises to replace, and since when.
+    pub(crate) advised: BTreeMap<String, Timestamp>,
+    /// Claims that are being deleted.
+    pub(crate) going: BTreeSet<String>,
     /// Claims whose removal was ordered and that the watch still shows alive.
     pub(crate) leaving: BTreeSet<String>,
     /// Claims that something happened to since the last round.
@@ -137,32 +147,6 @@ pub struct World {
     pub(crate) provider_drift: BTreeMap<String, String>,
     /// Objects that could not be read.
     pub(crate) aside: SetAside,
-}
-
-/// The objects of a [`World`], for a checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WorldObjects {
-    settings: Settings,
-    synced: bool,
-    pods: Vec<Pod>,
-    nodes: Vec<Node>,
-    claims: Vec<NodeClaim>,
-    pools: Vec<NodePool>,
-    node_classes: Vec<NodeClass>,
-    daemon_sets: Vec<DaemonSet>,
-    storage: StorageObjects,
-    budgets: Vec<PodDisruptionBudget>,
-    limit_ranges: Vec<LimitRange>,
-    overlays: Vec<NodeOverlay>,
-    buffers: Vec<CapacityBuffer>,
-    catalogs: Vec<Arc<Catalog>>,
-    namespaces: BTreeMap<String, Labels>,
-    sold_out: Vec<(OfferingKey, Timestamp)>,
-    sold_out_log: Vec<(OfferingKey, Timestamp)>,
-    learned: Vec<Shortfall>,
-    assigned: Vec<(PodKey, String)>,
-    provider_drift: BTreeMap<String, String>,
-    aside: SetAside,
 }
 
 impl World {
@@ -460,7 +444,7 @@ impl World {
         self.drop_node(&node.name);
         self.touch_claim_of(&node.provider_id);
         if !node.provider_id.is_empty() {
-            self.node_by_provider.insert(node.provider_id.clone(), node.name.clone());
+            self.nodes_by_provider.entry(node.provider_id.clone()).or_default().insert(node.name.clone());
         }
         self.nodes.insert(node.name.clone(), node);
     }
@@ -468,7 +452,12 @@ impl World {
     pub(crate) fn drop_node(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
             self.touch_claim_of(&node.provider_id);
-            self.node_by_provider.remove(&node.provider_id);
+            if let Some(names) = self.nodes_by_provider.get_mut(&node.provider_id) {
+                names.remove(name);
+                if names.is_empty() {
+                    self.nodes_by_provider.remove(&node.provider_id);
+                }
+            }
         }
     }
 
@@ -483,6 +472,11 @@ impl World {
                 new.registered = new.registered.or(old.registered);
                 new.initialized = new.initialized.or(old.initialized);
                 new.last_pod_event = new.last_pod_event.max(old.last_pod_event);
+                new.drained = drain::later(new.drained, old.drained);
+                new.volumes_detached = drain::later(new.volumes_detached, old.volumes_detached);
+                new.instance_terminating = new.instance_terminating.or(old.instance_terminating);
+                new.inconsistent.clone_from(&old.inconsistent);
+                new.registration_error.clone_from(&old.registration_error);
             }
             for (key, value) in &known.labels {
                 claim.labels.entry(key.clone()).or_insert_with(|| value.clone());
@@ -492,6 +486,9 @@ impl World {
             self.claim_by_provider.insert(claim.status.provider_id.clone(), claim.name.clone());
         }
         self.touched.insert(claim.name.clone());
+        if claim.deleting {
+            self.going.insert(claim.name.clone());
+        }
         self.claims.insert(claim.name.clone(), claim);
     }
 
@@ -499,6 +496,8 @@ impl World {
         if let Some(claim) = self.claims.remove(name) {
             self.claim_by_provider.remove(&claim.status.provider_id);
         }
+        self.going.remove(name);
+        self.advised.remove(name);
         self.leaving.remove(name);
         self.provider_drift.remove(name);
         self.assigned.clear_claim(name);
@@ -520,8 +519,10 @@ impl World {
             self.node_classes.remove(name);
         } else if let Event::PodDisruptionBudget(budget) = event {
             self.budgets.insert(budget.key.clone(), (**budget).clone());
+            self.touched.extend(self.going.iter().cloned());
         } else if let Event::PodDisruptionBudgetGone(key) = event {
             self.budgets.remove(key);
+            self.touched.extend(self.going.iter().cloned());
         } else if let Event::LimitRange(range) = event {
             self.limit_ranges.insert(range.key.clone(), (**range).clone());
         } else if let Event::LimitRangeGone(key) = event {
@@ -542,6 +543,9 @@ impl World {
             self.buffers.drop(key);
             self.fill_buffers();
         } else {
+            if matches!(event, Event::VolumeAttachmentGone(_) | Event::VolumeClaim(_)) {
+                self.touched.extend(self.going.iter().cloned());
+            }
             self.storage.note(event);
         }
     }
@@ -551,68 +555,14 @@ impl World {
         self.claims.get(self.claim_by_provider.get(&node.provider_id)?)
     }
 
-    /// The node of a claim, once it has joined.
+    /// The node of a claim, once it has joined; the first by name if there should be several.
     pub(crate) fn node_of(&self, claim: &NodeClaim) -> Option<&Node> {
-        self.nodes.get(self.node_by_provider.get(&claim.status.provider_id)?)
+        self.nodes_of(claim).next()
     }
 
-    pub(crate) fn objects(&self) -> WorldObjects {
-        WorldObjects {
-            settings: self.settings.clone(),
-            synced: self.synced,
-            pods: self.pods.keys().filter(|key| !self.buffers.holds(key)).filter_map(|key| self.pod(key)).collect(),
-            nodes: self.nodes.values().cloned().collect(),
-            claims: self.claims.values().cloned().collect(),
-            pools: self.pools.values().cloned().collect(),
-            node_classes: self.node_classes.values().cloned().collect(),
-            daemon_sets: self.daemon_sets.values().cloned().collect(),
-            storage: self.storage.objects(),
-            budgets: self.budgets.values().cloned().collect(),
-            limit_ranges: self.limit_ranges.values().cloned().collect(),
-            overlays: self.overlays.values().cloned().collect(),
-            buffers: self.buffers.objects(),
-            catalogs: self.catalogs.values().cloned().collect(),
-            namespaces: self.namespaces.clone(),
-            sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
-            sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
-            learned: self.learned.objects(),
-            assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
-            provider_drift: self.provider_drift.clone(),
-            aside: self.aside.clone(),
-        }
-    }
-
-    pub(crate) fn of_objects(objects: WorldObjects) -> Self {
-        let mut world = Self { settings: objects.settings, synced: objects.synced, ..Self::default() };
-        for pod in &objects.pods {
-            world.put_pod(pod);
-        }
-        for node in objects.nodes {
-            world.put_node(node);
-        }
-        for claim in objects.claims {
-            world.put_claim(claim);
-        }
-        world.pools = objects.pools.into_iter().map(|p| (p.name.clone(), p)).collect();
-        world.node_classes = objects.node_classes.into_iter().map(|c| (c.name.clone(), c)).collect();
-        world.daemon_sets = objects.daemon_sets.into_iter().map(|d| (d.key.clone(), d)).collect();
-        world.storage = Storage::of_objects(objects.storage);
-        world.budgets = objects.budgets.into_iter().map(|b| (b.key.clone(), b)).collect();
-        world.limit_ranges = objects.limit_ranges.into_iter().map(|l| (l.key.clone(), l)).collect();
-        objects.buffers.into_iter().for_each(|buffer| world.buffers.put(buffer));
-        world.fill_buffers();
-        world.overlays = objects.overlays.into_iter().map(|o| (o.name.clone(), o)).collect();
-        world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
-        world.namespaces = objects.namespaces;
-        world.sold_out = objects.sold_out.into_iter().collect();
-        world.sold_out_log = objects.sold_out_log.into_iter().collect();
-        world.learned = Learned::of_objects(objects.learned);
-        world.provider_drift = objects.provider_drift;
-        world.aside = objects.aside;
-        for (pod, claim) in objects.assigned {
-            world.assigned.set(pod, &claim);
-        }
-        world.overlay();
-        world
+    /// All nodes that say they are the instance of a claim.
+    pub(crate) fn nodes_of(&self, claim: &NodeClaim) -> impl Iterator<Item = &Node> {
+        let names = self.nodes_by_provider.get(&claim.status.provider_id);
+        names.into_iter().flatten().filter_map(|name| self.nodes.get(name))
     }
 }

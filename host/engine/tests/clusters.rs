@@ -224,7 +224,7 @@ fn reports_name_every_pod_once() {
                     assert!(!unplaced.reasons.is_empty(), "seed {seed}: no reason is given");
                     unplaced.pods.len()
                 }
-                Step::Claim { .. } | Step::Nominated { .. } | Step::SoldOut { .. } => 0,
+                Step::Claim { .. } | Step::Nominated { .. } | Step::SoldOut { .. } | Step::CollectionStopped { .. } => 0,
                 Step::Move(_) | Step::Blocked { .. } | Step::Closed { .. } => 0,
             };
         }

@@ -72,9 +72,9 @@ fn a_node_lives_from_launch_to_removal() {
     }
     assert_eq!(names(&door.pass(seconds(59))), ["update"], "not before it was empty for a minute");
     assert_eq!(reasons(&door.pass(seconds(15))), [""; 0], "it is looked at again before it goes");
-    let actions = door.pass(seconds(2));
+    let actions = door.pass(seconds(9));
     assert_eq!(reasons(&actions), ["Empty"]);
-    assert_eq!(names(&actions), ["delete", "cordon", "terminate", "release node", "release claim"]);
+    assert_eq!(names(&actions), ["delete", "cordon", "update", "update", "terminate", "release node", "release claim"]);
     assert!(door.claims.is_empty() && door.nodes.is_empty());
     assert_eq!(door.pass(Duration::minutes(60)), vec![]);
     assert_eq!(door.engine.deadline(door.now), None, "nothing is waited for any more");
@@ -346,7 +346,7 @@ fn pods_of_a_node_that_is_going_get_a_new_one_first() {
     assert_eq!(count(&actions, "evict"), 1, "{:?}", names(&actions));
     assert!(!door.pods.contains_key(&key));
     door.put_pod(pod("web-1", 1000, GIB));
-    let actions = door.pass(seconds(3));
+    let actions = door.pass(seconds(5));
     assert_eq!(count(&actions, "create"), 1);
     assert!(!door.claims.contains_key(&first.name));
     door.put_pod(bound(pod("web-2", 10, GIB), "elsewhere"));

@@ -51,15 +51,31 @@ pub enum Action {
         /// The node's name.
         node: String,
     },
+    /// Set annotations of a claim; those that are not named stay.
+    AnnotateClaim {
+        /// The claim's name.
+        claim: String,
+        /// Annotations to set.
+        annotations: Labels,
+    },
+    /// Set labels of a node; those that are not named stay.
+    LabelNode {
+        /// The node's name.
+        node: String,
+        /// Labels to set.
+        labels: Labels,
+    },
     /// Delete a claim.
     DeleteClaim {
         /// The claim's name.
         claim: String,
-        /// Why, in one word: `Empty`, `LaunchTimeout`, `RegistrationTimeout`,
-        /// `InitializationTimeout`, `InsufficientCapacity`, `NodeClassNotReady`, `InstanceGone`.
+        /// Why, in one word: `Empty`, `Expired`, `Unhealthy`, `NodeDeleted`, `LaunchTimeout`, `RegistrationTimeout`,
+        /// `InitializationTimeout`, `InsufficientCapacity`, `NodeClassNotReady`, `InstanceGone`, `GarbageCollected`, or
+        /// the name of an interruption.
         reason: String,
     },
-    /// Keep new pods off a node that is going: taint `karpenter.sh/disrupted`.
+    /// Keep new pods and new connections off a node that is going: taint `karpenter.sh/disrupted:NoSchedule`, label
+    /// `node.kubernetes.io/exclude-from-external-load-balancers` with value `karpenter`.
     CordonNode {
         /// The node's name.
         node: String,
@@ -74,10 +90,22 @@ pub enum Action {
         /// The node's name.
         node: String,
     },
-    /// Ask a pod to leave through the eviction API.
+    /// Ask a pod to leave through the eviction API, which may refuse for a PodDisruptionBudget. It is asked again.
     Evict {
         /// The pod.
         pod: PodKey,
+        /// Its uid: another pod of this name is not meant.
+        uid: String,
+    },
+    /// Delete a pod with this grace period, whatever PodDisruptionBudgets say. A pod that is being deleted already may
+    /// be given less time so, never more.
+    DeletePod {
+        /// The pod.
+        pod: PodKey,
+        /// Its uid: another pod of this name is not meant.
+        uid: String,
+        /// Seconds it has to end, at least 1: with 0 its object would go before its containers.
+        grace_seconds: i64,
     },
     /// End the instance of a claim.
     Terminate {

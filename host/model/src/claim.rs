@@ -72,6 +72,8 @@ pub struct ClaimStatus {
     pub last_pod_event: Option<Timestamp>,
     /// The last launch failure, if the last try failed: reason and message.
     pub launch_error: Option<(String, String)>,
+    /// Why its node cannot be taken for its own, if so: reason and message.
+    pub registration_error: Option<(String, String)>,
     /// It no longer is what its pool and node class ask for: reason and since when.
     pub drifted: Option<(String, Timestamp)>,
     /// Since when its node has been left alone for the pool's `consolidateAfter`.

@@ -30,6 +30,10 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const AWS_PREFIX: &str = "karpenter.k8s.aws/";
 /// Annotation: a pod, node or NodePool template that asks not to be disrupted.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Annotation of a NodeClaim that is going: when its node ends whatever its pods do, in RFC 3339.
+pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// Label of a node to which load balancers send nothing more.
+pub const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 /// Annotation of a NodeClaim: the launch group, which tags its instance so that a crash between
 /// launch and record neither loses nor doubles it.
 pub const LAUNCH_GROUP: &str = "whittle.sh/launch";

@@ -141,6 +141,7 @@ impl History {
                 }
                 Step::Closed { .. } => continue,
                 Step::Nominated { node, pods } => TimelineEvent::Nominated { node, pods },
+                Step::CollectionStopped { left, most } => TimelineEvent::CollectionStopped { left, most },
                 Step::SoldOut { offering, until } => TimelineEvent::SoldOut { offerings: vec![Sale::from(&offering)], until_ms: until.0 },
             };
             say(&mut said, event);
@@ -203,6 +204,12 @@ impl History {
                 self.gone.push(Gone { at, claim: claim.clone(), node: node.clone(), reason: reason.clone() });
                 TimelineEvent::Removing { claim, node, reason }
             }
+            // The world tells of pods that go.
+            ClaimStep::Evicting(_) => return None,
+            ClaimStep::Deleting(pods) => TimelineEvent::OutOfTime { node: node_of(&claim), pods },
+            ClaimStep::Held(why) => TimelineEvent::Held { node: node_of(&claim), claim, why },
+            ClaimStep::Inconsistent(why) => TimelineEvent::Inconsistent { node: node_of(&claim), claim, why },
+            ClaimStep::RebalanceAdvised => return None,
             ClaimStep::Removed => {
                 let node = self.gone.iter().find(|g| g.claim == claim).map(|g| g.node.clone()).unwrap_or_default();
                 TimelineEvent::Removed { claim, node }

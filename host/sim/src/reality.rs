@@ -131,8 +131,8 @@ impl Reality {
             made: 0,
             hosts: 0,
         };
-        for at in reality.faults.crashes() {
-            reality.queue.put(at, Happening::Crash);
+        for (at, stroke) in reality.faults.strokes() {
+            reality.queue.put(at, stroke);
         }
         reality
     }
@@ -151,6 +151,8 @@ impl Reality {
             Happening::Untaint(node) => self.untaint(&node),
             Happening::Ended(claim) => self.ended(&claim),
             Happening::Reclaim(claim) => self.reclaimed(&claim),
+            Happening::TakeBack(time) => self.take_back(time),
+            Happening::DeleteOne(time) => self.delete_one(time),
             Happening::Provision(claim) => self.provision(&claim),
             Happening::Detach(attachment) => self.detach(&attachment),
             Happening::Count => self.count_budgets(),

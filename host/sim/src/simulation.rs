@@ -199,6 +199,8 @@ impl Simulation {
             | Happening::Untaint(_)
             | Happening::Ended(_)
             | Happening::Reclaim(_)
+            | Happening::TakeBack(_)
+            | Happening::DeleteOne(_)
             | Happening::Provision(_)
             | Happening::Detach(_)
             | Happening::Count
@@ -334,6 +336,9 @@ impl Simulation {
                 Timer::Retry => "an order is given again when it shows no effect",
                 Timer::Overdue => "a claim waits for its node",
                 Timer::Move => "a node may be moved",
+                Timer::Drain => "a node is drained",
+                // Every node ends some day.
+                Timer::End => "",
                 // Offerings that are sold out for ever give no reason to wait.
                 Timer::SoldOut if self.reality.restocks(self.engine.world()) => "offerings that were sold out are asked for again",
                 // Windows of budgets open again and again.

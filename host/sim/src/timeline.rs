@@ -272,6 +272,39 @@ pub enum TimelineEvent {
         /// Why.
         reason: String,
     },
+    /// A claim goes, and that waits for something.
+    Held {
+        /// The claim.
+        claim: String,
+        /// Its node; empty when none joined.
+        node: String,
+        /// For what.
+        why: String,
+    },
+    /// A node is not what was bought.
+    Inconsistent {
+        /// The claim.
+        claim: String,
+        /// Its node; empty when none joined.
+        node: String,
+        /// Why not.
+        why: String,
+    },
+    /// Instances or claims without their counterpart were left alone: there are too many to believe.
+    CollectionStopped {
+        /// How many were left.
+        left: usize,
+        /// How many are collected within an hour.
+        most: usize,
+    },
+    /// Pods were deleted because the grace period of their node's claim leaves them no more time.
+    OutOfTime {
+        /// The node.
+        node: String,
+        /// The pods.
+        #[serde(serialize_with = "names")]
+        pods: Vec<PodKey>,
+    },
     /// A claim and its node are gone.
     Removed {
         /// The claim.

@@ -27,6 +27,12 @@ pub struct Weather {
     pub throttled: u8,
     /// Launches that find everything sold out.
     pub no_capacity: u8,
+    /// Times at which EC2 takes half of all spot instances back at once.
+    pub interruptions: u8,
+    /// Pods that need up to three minutes to stop, if their grace period leaves them so long.
+    pub slow_stops: u8,
+    /// Claims that somebody deletes, at times drawn from the seed.
+    pub deletions: u8,
     /// Crashes of the controller, at times drawn from the seed.
     pub crashes: u8,
 }
@@ -57,6 +63,9 @@ impl Weather {
             broken_watches: share("broken watches", 5),
             throttled: share("throttled", 40),
             no_capacity: share("no capacity", 40),
+            interruptions: share("interruptions", 3),
+            slow_stops: share("slow stops", 40),
+            deletions: share("deletions", 4),
             crashes: share("crashes", 4),
         }
     }
@@ -84,10 +93,16 @@ impl std::fmt::Display for Weather {
             ("broken watches", self.broken_watches),
             ("throttled launches", self.throttled),
             ("sold-out launches", self.no_capacity),
+            ("slow stops", self.slow_stops),
         ];
         write!(f, "for {}:", self.lasting)?;
         for (name, share) in shares.into_iter().filter(|(_, share)| *share > 0) {
             write!(f, " {name} {share} %,")?;
+        }
+        for (name, times) in [("mass interruptions", self.interruptions), ("deleted claims", self.deletions)] {
+            if times > 0 {
+                write!(f, " {name} {times},")?;
+            }
         }
         write!(f, " crashes {}", self.crashes)
     }

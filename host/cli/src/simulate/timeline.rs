@@ -130,6 +130,10 @@ impl Timeline {
             | TimelineEvent::Kept { .. }
             | TimelineEvent::Move { .. }
             | TimelineEvent::Removing { .. }
+            | TimelineEvent::Held { .. }
+            | TimelineEvent::OutOfTime { .. }
+            | TimelineEvent::Inconsistent { .. }
+            | TimelineEvent::CollectionStopped { .. }
             | TimelineEvent::Interrupted { .. }
             | TimelineEvent::InstanceLost { .. }
             | TimelineEvent::Crashed {}
@@ -316,6 +320,10 @@ fn style(event: &TimelineEvent) -> Style {
         | TimelineEvent::SoldOut { .. }
         | TimelineEvent::Interrupted { .. }
         | TimelineEvent::InstanceLost { .. }
+        | TimelineEvent::Held { .. }
+        | TimelineEvent::OutOfTime { .. }
+        | TimelineEvent::Inconsistent { .. }
+        | TimelineEvent::CollectionStopped { .. }
         | TimelineEvent::PolicyFailed { .. }
         | TimelineEvent::Crashed {} => WARN,
         TimelineEvent::Objection { .. } => BAD,

@@ -68,12 +68,6 @@ fn template(written: &api::Template, cx: &mut Cx) -> Template {
         let own = taints::taints("taints", spec.taints.as_deref(), cx);
         let startup = taints::taints("startupTaints", spec.startup_taints.as_deref(), cx);
         check_taints(&own, &startup, cx);
-        if spec.expire_after.as_deref().is_some_and(|e| e != "Never") {
-            cx.set_aside("expireAfter", "not acted on yet, nodes do not expire");
-        }
-        if spec.termination_grace_period.is_some() {
-            cx.set_aside("terminationGracePeriod", "not acted on yet, only empty nodes are removed");
-        }
         Template {
             labels,
             annotations: written.metadata.annotations.clone().unwrap_or_default(),

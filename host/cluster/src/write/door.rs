@@ -48,6 +48,17 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Deletes the object at `path`, if it has this UID, with so many seconds to end.
+    pub(super) fn delete_within(path: impl Into<String>, uid: &str, seconds: i64) -> Self {
+        let mut call = Self::delete(path, Some(uid));
+        if let Some(body) = &mut call.body {
+            body["gracePeriodSeconds"] = json!(seconds);
+        }
+        call
+    }
+}
+
 /// What the API server answers: the object, or why not. Errors that pass are not among these.
 pub(super) type Answer = Result<Value, Box<Status>>;
 

@@ -3,7 +3,7 @@
 //! What must not enter: what a node must carry.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde_json::Value;
+use serde_json::{Value, json};
 use whittle_model::{Labels, PodKey, Taint};
 
 use super::claim::FINALIZER;
@@ -132,11 +132,34 @@ impl Writer {
         }
     }
 
-    pub(super) async fn evict(&self, key: &PodKey, stamps: &Stamps) -> Result<Written, WriteError> {
+    pub(super) async fn label_node(&self, name: &str, labels: &Labels) -> Result<Written, WriteError> {
+        let what = format!("label Node {name}");
+        let term = self.door.term(&what)?;
+        let _turn = self.lanes.turn(node_path(name), 0).await;
+        match self.door.write(&what, term, &Call::merge(node_path(name), json!({ "metadata": { "labels": labels } }))).await? {
+            Ok(answer) => self.nodes.answered(&what, answer).map(|_| Written::Done),
+            Err(status) if status.is_not_found() => Ok(Written::Already),
+            Err(status) => Err(WriteError::of(&what, &status)),
+        }
+    }
+
+    pub(super) async fn delete_pod(&self, key: &PodKey, uid: &str, grace_seconds: i64) -> Result<Written, WriteError> {
+        let what = format!("delete Pod {key}");
+        let term = self.door.term(&what)?;
+        let _turn = self.lanes.turn(pod::path(key), 0).await;
+        let call = Call::delete_within(pod::path(key), uid, grace_seconds.max(1));
+        match self.door.write(&what, term, &call).await? {
+            Ok(_) => Ok(Written::Done),
+            Err(status) if status.is_not_found() || changed(&status) => Ok(Written::Already),
+            Err(status) => Err(WriteError::of(&what, &status)),
+        }
+    }
+
+    pub(super) async fn evict(&self, key: &PodKey, uid: &str) -> Result<Written, WriteError> {
         let what = format!("evict Pod {key}");
         let term = self.door.term(&what)?;
         let _turn = self.lanes.turn(pod::path(key), 0).await;
-        let call = Call::create(format!("{}/eviction", pod::path(key)), pod::eviction(key, stamps.uid.as_deref()));
+        let call = Call::create(format!("{}/eviction", pod::path(key)), pod::eviction(key, (!uid.is_empty()).then_some(uid)));
         match self.door.write(&what, term, &call).await? {
             Ok(_) => Ok(Written::Done),
             Err(status) if status.is_not_found() || changed(&status) => Ok(Written::Already),

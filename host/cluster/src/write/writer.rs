@@ -121,9 +121,12 @@ impl Writer {
             Action::Nominate { pod, node } => self.nominate(pod, node, stamps).await,
             Action::DeleteClaim { claim, .. } => self.delete_claim(claim, stamps).await,
             Action::CordonNode { node } => self.cordon_node(node).await,
+            Action::AnnotateClaim { claim, annotations } => self.annotate_claim(claim, annotations).await,
+            Action::LabelNode { node, labels } => self.label_node(node, labels).await,
+            Action::Evict { pod, uid } => self.evict(pod, uid).await,
+            Action::DeletePod { pod, uid, grace_seconds } => self.delete_pod(pod, uid, *grace_seconds).await,
             Action::TaintNode { node } => self.taint_node(node).await,
             Action::UncordonNode { node } => self.uncordon_node(node).await,
-            Action::Evict { pod } => self.evict(pod, stamps).await,
             Action::ReleaseNode { node } => self.release_node(node).await,
             Action::ReleaseClaim { claim } => self.release_claim(claim).await,
             Action::Launch { .. } | Action::Terminate { .. } | Action::TagInstance { .. } | Action::TerminateStray { .. } => {
@@ -216,6 +219,18 @@ impl Writer {
                 self.claims.forget(name);
                 Ok(Written::Already)
             }
+            Err(status) => Err(WriteError::of(&what, &status)),
+        }
+    }
+
+    async fn annotate_claim(&self, name: &str, annotations: &Labels) -> Result<Written, WriteError> {
+        let what = format!("annotate NodeClaim {name}");
+        let term = self.door.term(&what)?;
+        let _turn = self.lanes.turn(claim_path(name), 0).await;
+        let patch = json!({ "metadata": { "annotations": annotations } });
+        match self.door.write(&what, term, &Call::merge(claim_path(name), patch)).await? {
+            Ok(answer) => self.claims.answered(&what, answer).map(|_| Written::Done),
+            Err(status) if status.is_not_found() => Ok(Written::Already),
             Err(status) => Err(WriteError::of(&what, &status)),
         }
     }

@@ -79,7 +79,7 @@ impl<'w> Ground<'w> {
             arriving.extend(claim.and_then(|c| brought.remove(c.name.as_str())).unwrap_or_default());
             spots.push(Spot { name: &node.name, face: Face::Settled(places::stand(node, claim)), present, parting, arriving });
         }
-        let joined = |claim: &NodeClaim| world.node_by_provider.contains_key(&claim.status.provider_id);
+        let joined = |claim: &NodeClaim| world.nodes_by_provider.contains_key(&claim.status.provider_id);
         for claim in world.claims.values().filter(|c| !c.deleting && !joined(c)) {
             let arriving = brought.remove(claim.name.as_str()).unwrap_or_default();
             let face = match claim.status.launched {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::PodKey;
+use whittle_model::{Duration, PodKey, Timestamp, keys};
 
 use super::{Findings, places};
 use crate::intern::Lookup;
@@ -34,9 +34,9 @@ struct Need<'w> {
 }
 
 /// Checks the roll, and groups the pods of each place.
-pub(super) fn call<'w>(world: &'w World, plan: &'w Plan, found: &mut Findings) -> Loads {
+pub(super) fn call<'w>(world: &'w World, plan: &'w Plan, now: Timestamp, found: &mut Findings) -> Loads {
     let going = going(world);
-    let waiting = world.pods.iter().filter(|(_, record)| needs_place(world, record, &going));
+    let waiting = world.pods.iter().filter(|(_, record)| needs_place(world, record, &going, now));
     let mut needs: Vec<Need<'w>> = waiting.map(|(key, record)| Need { record, key, named: None }).collect();
     let mut numbers: Lookup<&PodKey, usize> = Lookup::with_capacity(needs.len());
     for (number, need) in needs.iter().enumerate() {
@@ -67,17 +67,34 @@ fn going(world: &World) -> BTreeMap<&str, ()> {
     world.nodes.values().filter(leaves).map(|node| (node.name.as_str(), ())).collect()
 }
 
-/// A pod that kube-scheduler could not place, or whose node is going; not one that is itself going,
-/// or that comes and goes with its node.
-fn needs_place(world: &World, record: &PodRecord, going: &BTreeMap<&str, ()>) -> bool {
-    if record.deleting || record.terminal() {
+/// A pod that kube-scheduler could not place, or whose node is going and that can move.
+fn needs_place(world: &World, record: &PodRecord, going: &BTreeMap<&str, ()>, now: Timestamp) -> bool {
+    if record.terminal() || world.tied_to_node(record) {
         return false;
     }
-    let homeless = match &record.node {
-        None => record.unschedulable,
-        Some(node) => !going.is_empty() && going.contains_key(node.as_str()),
+    match &record.node {
+        None => record.unschedulable && !record.deleting,
+        Some(node) => !going.is_empty() && going.contains_key(node.as_str()) && moves(world, record, now),
+    }
+}
+
+/// Whether a pod on a node that goes will need another: it is not ending (a StatefulSet makes it anew, under its name),
+/// its annotation does not hold it now, and no budget holds it for ever.
+fn moves(world: &World, record: &PodRecord, now: Timestamp) -> bool {
+    let identity = world.identity_of(record);
+    let never = |budget: &whittle_model::PodDisruptionBudget| {
+        budget.never && budget.key.namespace == identity.namespace && budget.selector.matches(&identity.labels)
     };
-    homeless && !world.tied_to_node(record)
+    if world.budgets.values().any(never) {
+        return false;
+    }
+    if record.deleting {
+        return identity.owner.as_ref().is_some_and(|owner| owner.kind == "StatefulSet");
+    }
+    let asks = identity.annotations.get(keys::DO_NOT_DISRUPT).map(String::as_str);
+    let span = asks.and_then(Duration::parse).filter(|span| span.0 > 0);
+    let over = |span: Duration| record.started.is_some_and(|started| now.since(started) >= span);
+    asks != Some("true") && span.is_none_or(over)
 }
 
 fn name<'w>(needs: &mut [Need<'w>], numbers: &Lookup<&PodKey, usize>, place: &'w str, key: &PodKey, found: &mut Findings) -> Option<usize> {

@@ -41,7 +41,7 @@ impl Hypothesis {
     }
 
     fn seat(&mut self, scorer: &mut dyn Scorer, now: Timestamp) {
-        let (waiting, refused) = plan::waiting(&self.world);
+        let (waiting, refused) = plan::waiting(&self.world, now);
         if !waiting.is_empty() {
             let plan = plan::plan(&self.world, scorer, now);
             self.bind(&plan);

@@ -2,7 +2,7 @@
 
 mod of_pool;
 
-use whittle_model::{PodKey, Resources, keys};
+use whittle_model::{PodKey, Resources, Timestamp, keys};
 
 use super::Seats;
 use super::bins::Bins;
@@ -14,15 +14,16 @@ use super::reserved;
 use super::tables::alternatives_of;
 use super::topology::tally::Tally;
 use super::volumes;
+use crate::protection;
 use crate::report::{Reason, Refusal, Unplaced};
 use crate::world::World;
 use of_pool::Near;
 
 /// The pods to plan for, and those that cannot be planned for whatever the cluster offers.
-pub(crate) fn sort_out(world: &World) -> (Vec<&PodKey>, Vec<Unplaced>) {
+pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<&PodKey>, Vec<Unplaced>) {
     let (mut pods, mut refused): (Vec<&PodKey>, Vec<Unplaced>) = (Vec::new(), Vec::new());
     let homeless = world.usage.iter().filter(|(node, _)| going(world, node)).flat_map(|(_, usage)| usage.pods.iter());
-    let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| !r.deleting && !world.tied_to_node(r)));
+    let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| protection::reschedulable(world, r, now)));
     for key in world.pending.iter().chain(moving) {
         let Some(record) = world.pods.get(key) else { continue };
         let broken = || if record.volumes.is_empty() { None } else { volumes::fault(world, key, record) };

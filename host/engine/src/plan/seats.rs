@@ -28,6 +28,11 @@ pub(crate) struct Seats<'w> {
 }
 
 impl<'w> Seats<'w> {
+    /// Nobody has a seat: members of each class, of whom so many are to be placed.
+    pub(crate) fn standing_all(members: Vec<Vec<&'w PodKey>>, left: Vec<usize>) -> Self {
+        Self { members, left, ..Self::default() }
+    }
+
     fn new(classes: &[Class<'w>], kept: &[Kept<'w>]) -> Self {
         let staying: BTreeSet<&PodKey> = kept.iter().map(|k| k.key).collect();
         let standing = |class: &Class<'w>| class.members.iter().map(|m| m.key).filter(|key| !staying.contains(key)).collect();

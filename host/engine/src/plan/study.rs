@@ -63,7 +63,7 @@ impl<'w> Study<'w> {
         scorer: &'w mut dyn Scorer,
         now: Timestamp,
     ) -> Result<Self, ScorerFailure> {
-        let (waiting, _) = refusals::sort_out(world);
+        let (waiting, _) = refusals::sort_out(world, now);
         let first: BTreeSet<&PodKey> = waiting.iter().copied().collect();
         let moving = nodes.values().flat_map(|pods| pods.iter()).filter(|key| !first.contains(key));
         let pods: Vec<&PodKey> = waiting.iter().copied().chain(moving).collect();
@@ -260,7 +260,7 @@ impl<'w> Study<'w> {
         }
         let mut counts = vec![0; members.len()];
         left.iter().for_each(|(class, count)| counts[*class] = *count);
-        let seats = Seats { kept: Vec::new(), members, filled: Vec::new(), left: counts };
+        let seats = Seats::standing_all(members, counts);
         write::nodes(self.world, &self.scene.tables, &self.scene.classes, &seats, bought, self.now)
     }
 

@@ -8,7 +8,7 @@ use whittle_model::{
     PodPhase, Taint, Timestamp, keys,
 };
 
-use super::catalog;
+use super::{catalog, seconds};
 
 /// What becomes of a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,10 @@ pub struct Door {
     pub launching: Launching,
     /// Whether nodes that join become ready.
     pub boots: bool,
+    /// Whether evictions are refused without a word.
+    pub deaf: bool,
+    /// Whether pods that are to leave are there until the test removes them.
+    pub slow: bool,
     /// Bytes of memory that nodes turn out to have less than was computed.
     pub less_memory: i64,
     pub actions: Vec<(Timestamp, Action)>,
@@ -57,6 +61,8 @@ impl Door {
             sold_out: BTreeSet::new(),
             launching: Launching::Works,
             boots: true,
+            slow: false,
+            deaf: false,
             less_memory: 0,
             actions: Vec::new(),
             bought: 0,
@@ -201,8 +207,19 @@ impl Door {
                 self.put_pod(known);
             }
             Action::DeleteClaim { claim, .. } => {
-                let known = NodeClaim { deleting: true, ..self.claims[claim].clone() };
+                let deleted_at = self.claims[claim].deleted_at.or(Some(self.now));
+                let known = NodeClaim { deleting: true, deleted_at, ..self.claims[claim].clone() };
                 self.put_claim(known);
+            }
+            Action::AnnotateClaim { claim, annotations } => {
+                let mut known = self.claims[claim].clone();
+                known.annotations.extend(annotations.clone());
+                self.put_claim(known);
+            }
+            Action::LabelNode { node, labels } => {
+                let mut known = self.nodes[node].clone();
+                known.labels.extend(labels.clone());
+                self.put_node(known);
             }
             Action::UncordonNode { node } => {
                 let mut known = self.nodes[node].clone();
@@ -212,9 +229,14 @@ impl Door {
             Action::CordonNode { node } | Action::TaintNode { node } => {
                 let mut known = self.nodes[node].clone();
                 known.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", whittle_model::Effect::NoSchedule));
+                if matches!(action, Action::CordonNode { .. }) {
+                    known.labels.insert(keys::EXCLUDED.to_owned(), "karpenter".to_owned());
+                }
                 self.put_node(known);
             }
-            Action::Evict { pod } => self.remove_pod(pod),
+            Action::Evict { .. } if self.deaf => {}
+            Action::Evict { pod, .. } => self.end_pod(pod, None),
+            Action::DeletePod { pod, grace_seconds, .. } => self.end_pod(pod, Some(seconds(*grace_seconds))),
             Action::Terminate { claim } => self.tell(&outcome(Outcome::InstanceGone { claim: claim.clone() })),
             Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
             Action::ReleaseNode { node } => {
@@ -226,6 +248,17 @@ impl Door {
                 self.tell(&Event::ClaimGone(claim.clone()));
             }
         }
+    }
+
+    /// A pod stops at once, or when its grace period is over, or when the test says so.
+    fn end_pod(&mut self, key: &PodKey, grace: Option<Duration>) {
+        if !self.slow {
+            return self.remove_pod(key);
+        }
+        let mut pod = self.pods[key].clone();
+        pod.deleting = true;
+        pod.ends_at = Some(self.now.plus(grace.unwrap_or(pod.grace)));
+        self.put_pod(pod);
     }
 
     fn launch(&mut self, claim: &str) {
@@ -303,6 +336,9 @@ pub fn names(actions: &[Action]) -> Vec<&'static str> {
             Action::RegisterNode { .. } => "register",
             Action::InitializeNode { .. } => "initialize",
             Action::Nominate { .. } => "nominate",
+            Action::AnnotateClaim { .. } => "annotate",
+            Action::LabelNode { .. } => "label node",
+            Action::DeletePod { .. } => "delete pod",
             Action::DeleteClaim { .. } => "delete",
             Action::CordonNode { .. } => "cordon",
             Action::TaintNode { .. } => "taint",

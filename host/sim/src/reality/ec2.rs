@@ -1,7 +1,10 @@
 //! Instances: bought, billed, ended, taken back. A launch is asked for under the claim's name, and
 //! asking again answers with the same instance, as client token and tags make EC2 do.
 
-use whittle_model::{Duration, Event, LaunchFailure, Launched, Micros, NodeClaim, OfferingKey, Outcome, Resources, Timestamp, keys};
+use whittle_model::{
+    CapacityType, Duration, Event, Interruption, LaunchFailure, Launched, Micros, NodeClaim, OfferingKey, Outcome, Resources, Timestamp,
+    keys,
+};
 
 use super::market::SoldOut;
 use super::{Boot, Happening, Reality};
@@ -226,11 +229,34 @@ impl Reality {
 
     /// EC2 gives notice that it takes the instance of a node back; false when there is none.
     pub(crate) fn interrupt(&mut self, node: &str) -> bool {
-        let found = self.ec2.running().find(|i| i.node == node).map(|i| i.claim.clone());
-        let Some(claim) = found else { return false };
+        let found = self.ec2.running().find(|i| i.node == node).cloned();
+        let Some(instance) = found else { return false };
         self.notes.push(TimelineEvent::Interrupted { node: node.to_owned() });
-        self.later(NOTICE, Happening::Reclaim(claim));
+        let spot = instance.offering.capacity_type == CapacityType::Spot;
+        let what = if spot { Interruption::SpotInterrupted } else { Interruption::ScheduledChange };
+        self.tell(Event::Interrupted { provider_id: instance.provider_id, what });
+        self.later(NOTICE, Happening::Reclaim(instance.claim));
         true
+    }
+
+    /// Half of all spot instances are taken back at once.
+    pub(super) fn take_back(&mut self, time: u64) {
+        let seed = self.seed.of("taken back").nth(time);
+        let spot = self.ec2.running().filter(|i| i.offering.capacity_type == CapacityType::Spot && self.api.nodes.contains_key(&i.node));
+        let nodes: Vec<String> = spot.filter(|i| seed.of(&i.claim).percent(50)).map(|i| i.node.clone()).collect();
+        for node in nodes {
+            self.interrupt(&node);
+        }
+    }
+
+    /// Somebody deletes a claim, with no reason that the engine knows of.
+    pub(super) fn delete_one(&mut self, time: u64) {
+        let names: Vec<String> = self.api.claims.keys().cloned().collect();
+        let last = i64::try_from(names.len()).unwrap_or(0) - 1;
+        if last >= 0 {
+            let at = self.seed.of("deleted").nth(time).between(0, last);
+            self.delete_claim(&names[usize::try_from(at).unwrap_or(0)]);
+        }
     }
 
     pub(super) fn reclaimed(&mut self, claim: &str) {

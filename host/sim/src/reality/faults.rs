@@ -38,10 +38,23 @@ impl Faults {
         Self { seed, weather, rolls, not_before, orders: BTreeMap::new(), broken: BTreeMap::new(), mending: false, life: 0 }
     }
 
-    /// When the controller crashes by itself.
-    pub(super) fn crashes(&self) -> Vec<Timestamp> {
+    /// When the controller crashes by itself, spot capacity is taken back, and claims are deleted.
+    pub(super) fn strokes(&self) -> Vec<(Timestamp, Happening)> {
         let seconds = self.weather.lasting.as_seconds();
-        (0..u64::from(self.weather.crashes)).map(|n| Timestamp(self.seed.of("crashes").nth(n).between(0, seconds * 1000))).collect()
+        let times = |purpose: &str, count: u8| -> Vec<(u64, Timestamp)> {
+            let branch = self.seed.of(purpose);
+            (0..u64::from(count)).map(|n| (n, Timestamp(branch.nth(n).between(0, seconds * 1000)))).collect()
+        };
+        let crashes = times("crashes", self.weather.crashes).into_iter().map(|(_, at)| (at, Happening::Crash));
+        let taken = times("interruptions", self.weather.interruptions).into_iter().map(|(n, at)| (at, Happening::TakeBack(n)));
+        let deleted = times("deletions", self.weather.deletions).into_iter().map(|(n, at)| (at, Happening::DeleteOne(n)));
+        crashes.chain(taken).chain(deleted).collect()
+    }
+
+    /// How long a pod takes to stop beyond the usual.
+    pub(super) fn slow_stop(&mut self, now: Timestamp) -> Option<Duration> {
+        let slow = self.strikes("slow stops", self.weather.slow_stops, now);
+        slow.then(|| self.up_to("slow stops by", Duration::minutes(3)))
     }
 
     /// The next throw of this purpose.
@@ -79,6 +92,7 @@ fn about(event: &Event) -> (&'static str, String) {
         Event::Claim(claim) => ("claims", claim.name.clone()),
         Event::ClaimGone(name) => ("claims", name.clone()),
         Event::Outcome(_) => ("answers", String::new()),
+        Event::Interrupted { provider_id, .. } => ("messages", provider_id.clone()),
         Event::VolumeClaim(claim) => ("volume claims", claim.key.to_string()),
         Event::VolumeClaimGone(key) => ("volume claims", key.to_string()),
         Event::Volume(volume) => ("volumes", volume.name.clone()),
@@ -110,7 +124,6 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::Settings(_)
         | Event::PolicyLoaded { .. }
         | Event::Instances(_)
-        | Event::Interrupted { .. }
         | Event::ProviderDrift { .. }
         | Event::SetAside { .. }
         | Event::Synced => ("settings", String::new()),
@@ -124,6 +137,7 @@ fn aim(action: &Action) -> (String, bool) {
         Action::UpdateClaim { claim, .. } => (claim.clone(), false),
         Action::TerminateStray { provider_id } => (provider_id.clone(), true),
         Action::Launch { claim, .. }
+        | Action::AnnotateClaim { claim, .. }
         | Action::DeleteClaim { claim, .. }
         | Action::Terminate { claim }
         | Action::TagInstance { claim }
@@ -131,10 +145,11 @@ fn aim(action: &Action) -> (String, bool) {
         Action::RegisterNode { node, .. }
         | Action::InitializeNode { node }
         | Action::CordonNode { node }
+        | Action::LabelNode { node, .. }
         | Action::TaintNode { node }
         | Action::UncordonNode { node }
         | Action::ReleaseNode { node } => (node.clone(), true),
-        Action::Nominate { pod, .. } | Action::Evict { pod } => (pod.to_string(), true),
+        Action::Nominate { pod, .. } | Action::Evict { pod, .. } | Action::DeletePod { pod, .. } => (pod.to_string(), true),
     }
 }
 

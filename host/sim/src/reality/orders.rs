@@ -1,6 +1,6 @@
 //! What the engine's orders do to the world.
 
-use whittle_model::{Action, Effect, Event, Node, NodeClaim, PodKey, Taint, keys};
+use whittle_model::{Action, Duration, Effect, Event, Node, NodeClaim, PodKey, Taint, keys};
 
 use super::Reality;
 
@@ -27,9 +27,19 @@ impl Reality {
                 if !node.taints.iter().any(|t| t.key == keys::DISRUPTED_TAINT) {
                     node.taints.push(Taint::new(keys::DISRUPTED_TAINT, "", Effect::NoSchedule));
                 }
+                if matches!(action, Action::CordonNode { .. }) {
+                    node.labels.insert(keys::EXCLUDED.to_owned(), "karpenter".to_owned());
+                }
             }),
+            Action::AnnotateClaim { claim, annotations } => self.change_claim(claim, |c| c.annotations.extend(annotations.clone())),
+            Action::LabelNode { node, labels } => self.change_node(node, |node| node.labels.extend(labels.clone())),
+            Action::Evict { pod, uid } => self.evict(pod, uid),
+            Action::DeletePod { pod, uid, grace_seconds } => {
+                if self.is_there(pod, uid) {
+                    self.end_pod(pod, Some(Duration::seconds(*grace_seconds)));
+                }
+            }
             Action::UncordonNode { node } => self.change_node(node, |node| node.taints.retain(|t| t.key != keys::DISRUPTED_TAINT)),
-            Action::Evict { pod } => self.evict(pod),
             Action::Terminate { claim } => self.terminate(claim),
             Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
             Action::ReleaseNode { node } => self.drop_node(node),
@@ -38,10 +48,19 @@ impl Reality {
     }
 
     /// The eviction API. It refuses where a budget is used up: who asked hears nothing, and asks again.
-    fn evict(&mut self, pod: &PodKey) {
-        if self.may_evict(pod) {
+    fn evict(&mut self, pod: &PodKey, uid: &str) {
+        if self.is_there(pod, uid) && self.may_evict(pod) {
             self.delete_pod(pod);
         }
+    }
+
+    /// Whether the pod of this name is the one that is meant; who asked hears that it is gone otherwise.
+    fn is_there(&mut self, pod: &PodKey, uid: &str) -> bool {
+        let known = self.api.pods.get(pod).map(|known| known.uid == uid);
+        if known.is_none() {
+            self.tell(Event::PodGone(pod.clone()));
+        }
+        known == Some(true)
     }
 
     fn create_claim(&mut self, claim: &NodeClaim) {
@@ -80,7 +99,11 @@ impl Reality {
 
     pub(super) fn delete_claim(&mut self, name: &str) {
         if self.api.claims.contains_key(name) {
-            self.change_claim(name, |claim| claim.deleting = true);
+            let now = self.now;
+            self.change_claim(name, |claim| {
+                claim.deleting = true;
+                claim.deleted_at = claim.deleted_at.or(Some(now));
+            });
         } else {
             self.tell(Event::ClaimGone(name.to_owned()));
         }

@@ -36,6 +36,10 @@ pub(crate) enum Happening {
     Ended(String),
     /// The instance of a claim has been taken back.
     Reclaim(String),
+    /// EC2 takes half of all spot instances back, for this time.
+    TakeBack(u64),
+    /// Somebody deletes a claim, for this time.
+    DeleteOne(u64),
     /// A provisioner makes the volume of a claim.
     Provision(PodKey),
     /// A disk is let go, unless it is in use again.
@@ -55,7 +59,7 @@ pub(crate) enum Happening {
 impl Happening {
     /// Whether the world is at rest while only such things are to come.
     const fn background(&self) -> bool {
-        matches!(self, Self::Restock | Self::Finish(_) | Self::Crash | Self::Flush)
+        matches!(self, Self::Restock | Self::Finish(_) | Self::Crash | Self::TakeBack(_) | Self::DeleteOne(_) | Self::Flush)
     }
 }
 

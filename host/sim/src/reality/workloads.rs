@@ -22,6 +22,9 @@ const GRACE: Duration = Duration::seconds(2);
 /// Annotation of a Job's template: how long its pods run.
 const RUNS_FOR: &str = "whittle.sh/runs-for";
 
+/// Annotation of a pod: how long it takes to stop, if its grace period leaves it so long.
+const STOPS_IN: &str = "whittle.sh/stops-in";
+
 /// A workload and its pods.
 #[derive(Debug)]
 pub(super) struct Managed {
@@ -261,18 +264,30 @@ impl Reality {
 
     /// Deletes a pod: at once if it has no node, else when it has stopped.
     pub(super) fn delete_pod(&mut self, key: &PodKey) {
+        self.end_pod(key, None);
+    }
+
+    /// Deletes a pod with this grace period, or its own. Deleted again it may get less time, never more.
+    pub(super) fn end_pod(&mut self, key: &PodKey, grace: Option<Duration>) {
+        let now = self.now;
         let Some(pod) = self.api.pods.get_mut(key) else {
             return self.tell(Event::PodGone(key.clone()));
         };
-        if pod.deleting {
+        let end = now.plus(grace.unwrap_or(pod.grace).max(GRACE));
+        if pod.deleting && pod.ends_at.is_none_or(|at| at <= end) {
             return;
         }
+        let first = !pod.deleting;
         pod.deleting = true;
+        pod.ends_at = Some(end);
         let pod = pod.clone();
         match pod.node.clone() {
             Some(node) if !pod.terminal() => {
                 self.scheduler.bind(&pod, &node);
-                self.later(GRACE, Happening::Vanish(key.clone(), pod.uid.clone()));
+                let told = pod.annotations.get(STOPS_IN).and_then(|text| crate::story::duration(text));
+                let stops = told.or_else(|| self.faults.slow_stop(now)).unwrap_or(GRACE).max(GRACE);
+                let gone = if first { now.plus(stops).min(end) } else { end };
+                self.queue.put(gone, Happening::Vanish(key.clone(), pod.uid.clone()));
                 self.tell(Event::Pod(Box::new(pod)));
                 if let Some(id) = self.member_of.get(key).cloned() {
                     self.reconcile(&id);

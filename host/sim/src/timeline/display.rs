@@ -65,6 +65,14 @@ impl std::fmt::Display for TimelineEvent {
                 }
             }
             Self::Removing { claim, node, reason } => write!(f, "removing {}: {reason}", node_or_claim(node, claim)),
+            Self::Held { claim, node, why } => write!(f, "the removal of {} waits: {why}", node_or_claim(node, claim)),
+            Self::Inconsistent { claim, node, why } => write!(f, "{} is not what was bought: {why}", node_or_claim(node, claim)),
+            Self::CollectionStopped { left, most } => {
+                write!(f, "garbage is left alone: {left} more than the {most} that are collected within an hour")
+            }
+            Self::OutOfTime { node, pods } => {
+                write!(f, "{} on {node} deleted: the grace period of the node ends", count(pods.len(), "pod"))
+            }
             Self::Removed { claim, node } => write!(f, "removed {}", node_or_claim(node, claim)),
             Self::Interrupted { node } => write!(f, "interruption of {node}: its instance ends in two minutes"),
             Self::InstanceLost { node, claim } => write!(f, "the instance of {} is gone", node_or_claim(node, claim)),

@@ -5,3 +5,4 @@ mod disks;
 mod faults;
 mod mixes;
 mod stories;
+mod storms;

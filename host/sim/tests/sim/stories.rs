@@ -133,7 +133,7 @@ fn an_interrupted_instance_is_replaced() {
     let run = play(world, "until pods running\ninterrupt spot\nwait 3m\nuntil pods running\nuntil settled");
     let lost = run.record.lines.iter().find(|l| l.contains("interruption of")).unwrap();
     assert!(run.summary.nodes.iter().all(|n| !lost.contains(&n.name)), "{}", run.text());
-    assert!(run.has("is gone"), "{}", run.text());
+    assert!(run.has("SpotInterrupted") && !run.has("is gone"), "it was drained within its notice\n{}", run.text());
     assert_eq!(run.summary.pods.running, 2);
     assert_eq!(run.simulation.engine().world().claims().count(), run.summary.nodes.len(), "{}", run.text());
 }
