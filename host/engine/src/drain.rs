@@ -43,7 +43,8 @@ pub(crate) fn advance(round: &mut Round<'_>, claim: &NodeClaim) -> bool {
         let known = &round.world.nodes[node];
         let tainted = known.taints.contains(&disrupted());
         cordoned &= tainted;
-        if !(tainted && known.labels.contains_key(keys::EXCLUDED)) && round.admit(&claim.name, Order::Cordon, node) {
+        let whole = tainted && known.labels.contains_key(keys::EXCLUDED);
+        if !whole && round.admit(&claim.name, Order::Cordon, node) {
             round.act(Action::CordonNode { node: node.clone() });
         }
     }

@@ -94,14 +94,7 @@ impl Engine {
             Event::Price(offering, price) => self.price(offering, *price, now),
             Event::Synced => self.world.synced = true,
             Event::Pod(pod) => self.pod(pod, now),
-            Event::PodGone(key) => {
-                self.touch(key, now);
-                let node = self.world.pods.get(key).and_then(|record| record.node.as_ref());
-                drain::left(&self.world, &mut self.ledger, node, key);
-                self.world.drop_pod(key, true);
-                self.batch.trust(key);
-                self.room(now);
-            }
+            Event::PodGone(key) => self.pod_gone(key, now),
             Event::Node(node) => self.world.put_node((**node).clone()),
             Event::NodeGone(name) => {
                 self.world.drop_node(name);
@@ -160,6 +153,15 @@ impl Engine {
         self.ledger.unseen.remove(&claim.name);
         self.ledger.done(&claim.name, Order::Create, &claim.name);
         self.world.put_claim(claim.clone());
+    }
+
+    fn pod_gone(&mut self, key: &PodKey, now: Timestamp) {
+        self.touch(key, now);
+        let node = self.world.pods.get(key).and_then(|record| record.node.as_ref());
+        drain::left(&self.world, &mut self.ledger, node, key);
+        self.world.drop_pod(key, true);
+        self.batch.trust(key);
+        self.room(now);
     }
 
     fn claim_gone(&mut self, name: &str, now: Timestamp) {

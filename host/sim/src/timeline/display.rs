@@ -21,11 +21,7 @@ impl std::fmt::Display for TimelineEvent {
                 without_policies.map_or(Ok(()), |without| write!(f, "; without policies {without}/h"))
             }
             Self::Policy { policy, rows, ranked, priced, vetoes } => {
-                write!(f, "policy {policy} judged {}", count(usize::try_from(*rows).unwrap_or(usize::MAX), "row"))?;
-                for (what, rows) in [("rank", ranked), ("cost", priced)].into_iter().filter(|(_, rows)| **rows > 0) {
-                    write!(f, ", changed the {what} of {rows}")?;
-                }
-                vetoes.iter().try_for_each(|(reason, rows)| write!(f, ", vetoed {rows}: {reason}"))
+                judged(f, policy, *rows, [("rank", *ranked), ("cost", *priced)], vetoes)
             }
             Self::PolicyFailed { policy, why, closed } => {
                 let then = if *closed { "nothing is bought or moved for want of it" } else { "planned again without it" };
@@ -81,6 +77,20 @@ impl std::fmt::Display for TimelineEvent {
             Self::Objection { what } => write!(f, "the auditor objects: {what}"),
         }
     }
+}
+
+fn judged(
+    f: &mut std::fmt::Formatter<'_>,
+    policy: &str,
+    rows: u64,
+    changed: [(&str, u64); 2],
+    vetoes: &[(String, u64)],
+) -> std::fmt::Result {
+    write!(f, "policy {policy} judged {}", count(usize::try_from(rows).unwrap_or(usize::MAX), "row"))?;
+    for (what, rows) in changed.into_iter().filter(|(_, rows)| *rows > 0) {
+        write!(f, ", changed the {what} of {rows}")?;
+    }
+    vetoes.iter().try_for_each(|(reason, rows)| write!(f, ", vetoed {rows}: {reason}"))
 }
 
 fn count(number: usize, what: &str) -> String {
