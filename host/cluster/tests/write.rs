@@ -184,7 +184,7 @@ async fn what_a_claim_waits_for_is_told_and_what_others_set_stays() {
     writer.apply(&Action::CreateClaim(Box::new(claim())), &stamps(0)).await.unwrap();
     let mut live = fake.get(CLAIM).unwrap();
     live["status"] = json!({ "conditions": [{
-        "type": "Consolidatable", "status": "True", "reason": "Consolidatable", "message": "", "lastTransitionTime": "2026-01-01T00:00:01Z",
+        "type": "OfOthers", "status": "True", "reason": "OfOthers", "message": "", "lastTransitionTime": "2026-01-01T00:00:01Z",
     }] });
     live["metadata"]["labels"]["theirs"] = json!("x");
     fake.put(CLAIM, live);
