@@ -46,7 +46,7 @@ pub enum Supply {
 }
 
 /// That which plans heed; the rest is not generated.
-pub const SUPPLIES: &[Supply] = &[Supply::MinValues];
+pub const SUPPLIES: &[Supply] = &[Supply::MinValues, Supply::Overlays, Supply::Static];
 
 pub const APPS: [&str; 3] = ["web", "db", "batch"];
 pub const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];
