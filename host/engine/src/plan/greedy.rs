@@ -14,6 +14,7 @@ use super::states::{StateId, States};
 use super::tables::Tables;
 use super::topology::asks::Aim;
 use super::topology::class_rules::Level;
+use super::topology::set::Set;
 use super::topology::tally::{Local, Tally};
 use super::topology::wishes::{Asking, Wish, beside, lasting};
 use super::topology::{HOST, Topology};
@@ -139,7 +140,9 @@ impl OpenClaim {
         if reach.is_empty() {
             return if wish.must { None } else { self.pinned(bench, class, state, others) };
         }
-        if reach.within(&wish.allowed) && (!wish.single || reach.single().is_some()) {
+        let suits = |reach: &Set| reach.within(&wish.allowed) && (!wish.single || reach.single().is_some());
+        // What is for sale today may leave no choice, and does not bind who buys tomorrow: the claim has to say it.
+        if suits(&reach) && suits(&bench.topology.reach_of_requirements(wish.key, &bench.states.get(state).requirements)) {
             return self.pinned(bench, class, state, others);
         }
         if !wish.single {
@@ -158,7 +161,7 @@ impl OpenClaim {
         class: &Class<'_>,
         state: StateId,
         wish: &Wish,
-        domains: &super::topology::set::Set,
+        domains: &Set,
         others: &[Wish],
     ) -> Option<StateId> {
         let profile = bench.topology.pin(bench.states, wish.key, domains, class.asker);
