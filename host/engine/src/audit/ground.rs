@@ -173,7 +173,8 @@ impl<'w> Spot<'w> {
         match &self.face {
             Face::Settled(stand) => {
                 let own = (key == keys::HOSTNAME).then(|| self.name.to_owned());
-                stand.labels.get(key).cloned().or(own).into_iter().collect()
+                // A node without a usable value is in no domain.
+                stand.labels.get(key).filter(|value| !value.is_empty()).cloned().or(own).into_iter().collect()
             }
             Face::Open(..) if key == keys::HOSTNAME => vec![self.name.to_owned()],
             Face::Open(_, outcomes) => {

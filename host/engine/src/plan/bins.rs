@@ -22,8 +22,8 @@ use crate::world::World;
 enum Face<'w> {
     /// They are settled.
     Labels(&'w Labels),
-    /// It is not bought yet: whatever these requirements admit.
-    Requirements(&'w Requirements),
+    /// It is not bought yet: whatever these requirements admit, with these labels of its own.
+    Requirements(&'w Requirements, &'w Labels),
 }
 
 /// One node or claim in flight.
@@ -108,7 +108,7 @@ impl<'w> Bins<'w> {
             let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
             bin.outside = match bin.face {
                 Face::Labels(labels) => topology.outside(labels, &taints, false),
-                Face::Requirements(have) => topology.outside_of(have, &taints),
+                Face::Requirements(have, _) => topology.outside_of(have, &taints),
             };
             for key in HOST + 1..topology.keys() {
                 bin.reach[key].iter().for_each(|domain| self.inside[key][domain as usize].insert(number));
@@ -222,7 +222,10 @@ impl Face<'_> {
     fn reach(&self, topology: &Topology<'_>, key: usize) -> Set {
         match self {
             Self::Labels(labels) => topology.reach_of_labels(key, labels),
-            Self::Requirements(have) => topology.reach_of_requirements(key, have),
+            Self::Requirements(have, labels) => {
+                let own = topology.reach_of_labels(key, labels);
+                if own.is_empty() { topology.reach_of_requirements(key, have) } else { own }
+            }
         }
     }
 }
@@ -263,7 +266,7 @@ impl Bin<'_> {
         }
         match self.face {
             Face::Labels(labels) => wanted.met_by(labels),
-            Face::Requirements(have) => certain(have, wanted),
+            Face::Requirements(have, _) => certain(have, wanted),
         }
     }
 }
@@ -324,7 +327,7 @@ fn claim_bin<'w>(world: &'w World, claim: &'w NodeClaim, dimensions: &Dimensions
         reserve_for_daemons(world, &claim.labels, &taints, None, dimensions, &mut free);
         (Face::Labels(&claim.labels), free)
     } else {
-        (Face::Requirements(&claim.requirements), smallest(world, claim, &taints, dimensions))
+        (Face::Requirements(&claim.requirements, &claim.labels), smallest(world, claim, &taints, dimensions))
     };
     bin(&claim.name, false, face, taints, free)
 }
