@@ -312,6 +312,21 @@ fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mu
             break;
         }
     }
+    // They were placed in an order that is over, beside pods that are meant for no bin: while a claim is on its way its
+    // pods wait for it. Once it is there, kube-scheduler says what becomes of them.
+    for (number, key, bin) in meant {
+        let class = &classes[number];
+        let stays = bins.get(bin).on_its_way()
+            && class.company.levels.iter().map(topology::class_rules::Level::without_spread).any(|level| {
+                scene.topology.wishes(&level, tally, &mut wishes)
+                    && bins.capacity(bin, Asking { class, level: &level, wishes: &wishes, tally }, &scene.states, 1) > 0
+            });
+        if stays {
+            bins.place(bin, class, 1, &scene.topology, tally);
+            seats.kept.push((key.clone(), bin));
+            staying.insert(key);
+        }
+    }
     for class in classes {
         seats.members.push(class.members.iter().map(|m| m.key).filter(|key| !staying.contains(key)).collect());
     }

@@ -231,6 +231,11 @@ impl Face<'_> {
 }
 
 impl Bin<'_> {
+    /// Whether it may not be used yet.
+    pub(crate) fn on_its_way(&self) -> bool {
+        !self.initialized
+    }
+
     fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
         let Asking { class, level, wishes, tally } = asking;
         let count = times(&class.need, &self.free, most);

@@ -51,6 +51,14 @@ pub(crate) struct Company {
 }
 
 impl Level {
+    /// The same level without its topology spread constraints.
+    pub(crate) fn without_spread(&self) -> Self {
+        let mut level = self.clone();
+        level.keyed.retain(|rule| !matches!(rule.kind, Aim::Spread { .. }));
+        level.host.retain(|rule| !matches!(rule.kind, Aim::Spread { .. }));
+        level
+    }
+
     /// What a place that refused may come to depend on: counts that let more pods in as they grow.
     pub(crate) fn loosening(&self) -> impl Iterator<Item = CounterId> + '_ {
         let keyed = self.keyed.iter().filter(|rule| rule.kind != Aim::Apart);
