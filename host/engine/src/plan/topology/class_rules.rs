@@ -164,6 +164,10 @@ impl<'w> Topology<'w> {
             for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
                 names.extend(requirement.values().iter().cloned());
             }
+            // Their pool may be closed by now, and they may still become anything that they allow.
+            for claim in world.claims.values().filter(|claim| claim.status.launched.is_none()) {
+                names.extend(world.catalog_of(claim).iter().flat_map(|catalog| super::reach::sold(catalog, name)).map(str::to_owned));
+            }
             names.retain(|name| !name.is_empty());
             names.sort_unstable();
             names.dedup();
