@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use clap::{ArgAction, Parser, ValueEnum};
-use whittle_model::{Cluster, Duration, Nomination, Packing};
+use whittle_cluster::scheduler_config;
+use whittle_model::{Cluster, Duration, Features, Nomination, Packing, TopologySpread};
 
 /// Whether the controller acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -88,6 +89,18 @@ impl FromStr for Gates {
     }
 }
 
+/// Spread constraints of pods that have none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SchedulerConfig(Vec<TopologySpread>);
+
+impl FromStr for SchedulerConfig {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        scheduler_config(text).map(Self)
+    }
+}
+
 /// A node autoscaler for Kubernetes on AWS.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "whittle-controller", version, about, max_term_width = 120)]
@@ -149,15 +162,18 @@ pub struct Settings {
     /// A batch of pods closes when no new one came for this long.
     #[arg(long, env = "BATCH_IDLE_DURATION", default_value = "1s", value_parser = duration)]
     pub batch_idle_duration: Duration,
-    /// Whether preferences of pods count; without effect yet.
+    /// Whether preferences of pods count.
     #[arg(long, env = "PREFERENCE_POLICY", default_value = "Respect", ignore_case = true)]
     pub preference_policy: PreferencePolicy,
-    /// What becomes of `minValues` that cannot be met; without effect yet.
+    /// What becomes of `minValues` that cannot be met.
     #[arg(long, env = "MIN_VALUES_POLICY", default_value = "Strict", ignore_case = true)]
     pub min_values_policy: MinValuesPolicy,
     /// Pods with resource claims are refused; `false` is not supported.
     #[arg(long, env = "IGNORE_DRA_REQUESTS", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
     pub ignore_dra_requests: bool,
+    /// What kube-scheduler of this cluster does besides, as YAML or JSON: `podTopologySpread.defaultConstraints`.
+    #[arg(long, env = "SCHEDULER_CONFIG", default_value = "")]
+    pub scheduler_config: SchedulerConfig,
     /// Features, as `Name=true,Other=false`.
     #[arg(long, env = "FEATURE_GATES", default_value = "")]
     pub feature_gates: Gates,
@@ -276,11 +292,9 @@ impl Settings {
     /// Settings that ask for something and change nothing yet, by the names of their variables.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let set = |asked: bool, name: &'static str| asked.then_some(name);
-        let gates = ["NodeRepair", "NodeOverlay", "SpotToSpotConsolidation", "StaticCapacity", "CapacityBuffer"];
+        let gates = ["CapacityBuffer"];
         let gate = |name: &&str| self.feature_gates.on(name, false);
         [
-            set(self.preference_policy != PreferencePolicy::Respect, "PREFERENCE_POLICY"),
-            set(self.min_values_policy != MinValuesPolicy::Strict, "MIN_VALUES_POLICY"),
             set(self.enable_profiling, "ENABLE_PROFILING"),
             set(self.aws_feature_gates.on("NodeClassCEL", false), "AWS_FEATURE_GATES NodeClassCEL"),
         ]
@@ -288,6 +302,18 @@ impl Settings {
         .flatten()
         .chain(gates.into_iter().filter(gate))
         .collect()
+    }
+
+    fn features(&self) -> Features {
+        let (on, default) = (|name: &str, default| self.feature_gates.on(name, default), Features::default());
+        Features {
+            reserved_capacity: on("ReservedCapacity", default.reserved_capacity),
+            spot_to_spot: on("SpotToSpotConsolidation", default.spot_to_spot),
+            node_overlay: on("NodeOverlay", default.node_overlay),
+            static_capacity: on("StaticCapacity", default.static_capacity),
+            node_repair: on("NodeRepair", default.node_repair),
+            capacity_buffer: on("CapacityBuffer", default.capacity_buffer),
+        }
     }
 
     /// Millionths of memory that the hypervisor keeps.
@@ -316,6 +342,10 @@ impl Settings {
             kubernetes_minor,
             observe: self.mode == Mode::Observe,
             cluster: Cluster { name: self.cluster_name.clone(), account: account.to_owned(), signals: BTreeMap::new() },
+            respect_preferences: self.preference_policy == PreferencePolicy::Respect,
+            relax_min_values: self.min_values_policy == MinValuesPolicy::BestEffort,
+            default_spread: self.scheduler_config.0.clone(),
+            features: self.features(),
             ..whittle_model::Settings::default()
         }
     }
@@ -374,8 +404,31 @@ mod tests {
     #[test]
     fn what_changes_nothing_yet_is_named() {
         assert_eq!(parse(&[]).expect("it can be read").without_effect(), Vec::<&str>::new());
-        let asked = parse(&["--preference-policy=Ignore", "--feature-gates=NodeRepair=true,ReservedCapacity=true"]);
-        assert_eq!(asked.expect("it can be read").without_effect(), ["PREFERENCE_POLICY", "NodeRepair"]);
+        let asked = parse(&["--enable-profiling=true", "--feature-gates=CapacityBuffer=true,ReservedCapacity=true"]);
+        assert_eq!(asked.expect("it can be read").without_effect(), ["ENABLE_PROFILING", "CapacityBuffer"]);
+    }
+
+    #[test]
+    fn the_engine_is_told_what_plans_depend_on() {
+        let engine = |args: &[&str]| parse(args).expect("it can be read").for_engine(36, "");
+        let plain = engine(&[]);
+        let default = whittle_model::Settings::default();
+        assert_eq!((plain.respect_preferences, plain.relax_min_values), (default.respect_preferences, default.relax_min_values));
+        assert_eq!((plain.default_spread, plain.features), (Vec::new(), Features::default()));
+        let gates = "--feature-gates=ReservedCapacity=false,SpotToSpotConsolidation=true,NodeOverlay=true,StaticCapacity=true,NodeRepair=true,CapacityBuffer=true";
+        let spread = "podTopologySpread: {defaultConstraints: [{maxSkew: 3, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]}";
+        let all = engine(&["--preference-policy=Ignore", "--min-values-policy=BestEffort", gates, "--scheduler-config", spread]);
+        let features = Features {
+            reserved_capacity: false,
+            spot_to_spot: true,
+            node_overlay: true,
+            static_capacity: true,
+            node_repair: true,
+            capacity_buffer: true,
+        };
+        assert_eq!((all.respect_preferences, all.relax_min_values, all.features), (false, true, features));
+        assert_eq!(all.default_spread.iter().map(|s| (s.max_skew, s.required)).collect::<Vec<_>>(), [(3, false)]);
+        assert!(parse(&["--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"]).is_err());
     }
 
     #[test]

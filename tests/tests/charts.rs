@@ -88,3 +88,40 @@ fn an_observer_may_only_read() {
     }
     assert!(!statements.is_empty());
 }
+
+/// Groups, resources and verbs of the rules of a piece of the ClusterRole.
+fn rules(text: &str) -> Vec<[Vec<String>; 3]> {
+    let list = |rule: &str, key: &str| {
+        let line = rule.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)).expect("a rule has all three");
+        line.trim_matches([' ', '[', ']']).split(',').map(|word| word.trim().trim_matches('"').to_owned()).collect()
+    };
+    let all = text.split("\n  - ").filter(|rule| rule.starts_with("apiGroups:"));
+    all.map(|rule| ["apiGroups:", "resources:", "verbs:"].map(|key| list(rule, key))).collect()
+}
+
+#[test]
+fn the_cluster_role_reads_always_and_writes_only_where_it_acts() {
+    let role = read("charts/whittle/templates/clusterrole.yaml");
+    let (reads, rest) = role.split_once("{{- if eq (lower .Values.mode) \"enforce\" }}").expect("what is written stands apart");
+    let (writes, _) = rest.split_once("{{- end }}").expect("the condition ends");
+    let reads = rules(reads);
+    assert!(!reads.is_empty() && reads.iter().all(|[_, _, verbs]| verbs == &["get", "list", "watch"]), "{reads:?}");
+    let writes = rules(writes);
+    for (group, resource, verb) in [
+        ("karpenter.sh", "nodeclaims", "create"),
+        ("karpenter.sh", "nodeclaims", "delete"),
+        ("karpenter.sh", "nodeclaims/status", "patch"),
+        ("karpenter.sh", "nodepools/status", "patch"),
+        ("karpenter.sh", "nodeoverlays/status", "patch"),
+        ("", "nodes", "patch"),
+        ("", "nodes", "delete"),
+        ("", "pods/eviction", "create"),
+        ("", "pods", "delete"),
+        ("", "pods/status", "patch"),
+        ("", "events", "create"),
+    ] {
+        let has = |list: &[String], word: &str| list.iter().any(|have| have == word);
+        let granted = writes.iter().any(|[groups, resources, verbs]| has(groups, group) && has(resources, resource) && has(verbs, verb));
+        assert!(granted, "{verb} {group}/{resource}");
+    }
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use whittle_model::{Packing, Requirement};
 
+use crate::gates::Gates;
 use crate::policy::PolicyFlag;
 use crate::types::filter::{Amounts, Span, parse_requirement};
 
@@ -157,6 +158,9 @@ pub struct World {
     /// Whether planned pods are nominated to their node
     #[arg(long, value_enum, default_value_t = NominationChoice::Auto)]
     pub nomination: NominationChoice,
+    /// What is switched on and off.
+    #[command(flatten)]
+    pub gates: Gates,
     /// A scoring policy: its component, and its configuration as JSON or YAML; may be repeated. When no
     /// NodePool names it in whittle.sh/policy, it stands at the end of every NodePool's chain
     #[arg(long, value_name = "NAME=FILE.wasm[:CONFIG]")]
@@ -229,7 +233,7 @@ pub struct Explain {
     #[arg(value_name = "POD|NODE")]
     pub subject: String,
     /// DIR is a journal: nothing is simulated, it is replayed
-    #[arg(long, conflicts_with_all = ["region", "seed", "prices", "catalog", "kubernetes", "packing", "nomination", "policy", "allow_unsupported"])]
+    #[arg(long, conflicts_with_all = ["region", "seed", "prices", "catalog", "kubernetes", "packing", "nomination", "policy", "allow_unsupported", "feature_gates", "min_values_policy"])]
     pub journal: bool,
     /// Say also why a node or claim was not planned for this instance type
     #[arg(long, value_name = "TYPE")]

@@ -8,6 +8,7 @@ mod args;
 mod convert;
 mod crds;
 mod failure;
+mod gates;
 mod input;
 mod journal;
 mod market;

@@ -19,6 +19,6 @@ pub mod yaml;
 
 pub use from::{
     DisruptionBudgetObject, Kubelet, ModuleSource, NamespaceObject, NodeClassObject, PolicyMode, PolicyStance, PriorityClassObject,
-    ScoringPolicyObject, Workload, WorkloadKind,
+    ScoringPolicyObject, VolumeClaimTemplate, Workload, WorkloadKind,
 };
-pub use manifest::{Fault, Located, ManifestError, Object, Problem, Strictness, link, not_acted_on, read};
+pub use manifest::{Fault, Located, ManifestError, Object, Problem, Strictness, link, not_acted_on, read, scheduler_config};

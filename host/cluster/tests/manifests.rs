@@ -189,21 +189,10 @@ fn every_field_of_a_pod_that_is_not_built_yet_is_listed_by_path() {
 
 #[test]
 fn every_other_field_that_is_not_built_yet_is_listed_by_path() {
-    let pool = |more: &str| {
-        format!(
-            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: p}}\nspec:\n  template:\n    spec:\n      \
-             nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: c}}\n{more}"
-        )
-    };
     assert_refused(&[
         (
-            pool("      requirements: [{key: a.b/c, operator: Exists, minValues: 2}]\n"),
-            "spec.template.spec.requirements[0].minValues".to_owned(),
-        ),
-        (pool("      requirements: []\n  replicas: 3\n"), "spec.replicas".to_owned()),
-        (
-            pool("      requirements: []\n      taints: [{key: k, effect: PreferNoSchedule}]\n"),
-            "spec.template.spec.taints (effect PreferNoSchedule)".to_owned(),
+            "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: c}\n".to_owned(),
+            "kind CapacityBuffer".to_owned(),
         ),
         ("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\n".to_owned(), "kind CronJob".to_owned()),
     ]);

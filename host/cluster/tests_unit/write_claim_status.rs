@@ -63,3 +63,61 @@ fn what_changed_is_written_and_no_more() {
     let status = json!({ "capacity": { "vpc.amazonaws.com/pod-eni": null }, "lastPodEventTime": "2026-01-01T00:06:40Z" });
     assert_eq!(patch, ObjectPatch { object: Some(json!({ "metadata": metadata })), status: Some(json!({ "status": status })) });
 }
+
+fn conditions_of(patch: &ObjectPatch) -> Vec<[String; 4]> {
+    let all = patch.status.as_ref().and_then(|s| s["status"]["conditions"].as_array().cloned()).unwrap_or_default();
+    let text = |c: &serde_json::Value, key: &str| c[key].as_str().unwrap_or_default().to_owned();
+    all.iter().map(|c| ["type", "status", "reason", "lastTransitionTime"].map(|key| text(c, key))).collect()
+}
+
+/// What is written is read again as it was, whatever a claim goes through.
+#[test]
+fn every_stage_of_a_claim_is_written_and_read_again() {
+    let second = |n: i64| Timestamp(1_767_226_000_000 + 1000 * n);
+    let mut live = theirs();
+    let mut status = read(&live, &mut Cx::new(true)).status;
+    assert!(status.consolidatable.is_some());
+    status.consolidatable = None;
+    status.drifted = Some(("AMIDrift".to_owned(), second(1)));
+    status.disrupted = Some(("Drifted".to_owned(), second(2)));
+    status.inconsistent = Some(("cpu: 7 of 8".to_owned(), second(3)));
+    for (drained, detached) in [
+        (Milestone::Since(second(4)), Milestone::Ahead),
+        (Milestone::Done(second(9)), Milestone::Since(second(9))),
+        (Milestone::Done(second(9)), Milestone::GivenUp(second(60))),
+        (Milestone::GivenUp(second(61)), Milestone::Done(second(62))),
+    ] {
+        (status.drained, status.volumes_detached) = (drained, detached);
+        status.instance_terminating = matches!(detached, Milestone::Done(_)).then_some(second(63));
+        let patch = update(&live, &read(&live, &mut Cx::new(true)).labels, &status, &[], second(99)).expect("something changed");
+        let all = &patch.status.as_ref().expect("the status changed")["status"]["conditions"];
+        let mut shown = json!(live);
+        shown["status"]["conditions"] = all.clone();
+        live = serde_json::from_value(shown).expect("it has the shape of the API");
+        assert_eq!(read(&live, &mut Cx::new(true)).status, status, "{drained:?} {detached:?}");
+    }
+    let wanted = [
+        ["Drifted", "True", "AMIDrift", "2026-01-01T00:06:41Z"],
+        ["DisruptionReason", "True", "Drifted", "2026-01-01T00:06:42Z"],
+        ["ConsistentStateFound", "False", "ConsistencyCheckFailed", "2026-01-01T00:06:43Z"],
+        ["Drained", "False", "TerminationGracePeriodElapsed", "2026-01-01T00:07:41Z"],
+        ["VolumesDetached", "True", "VolumesDetached", "2026-01-01T00:07:42Z"],
+        ["InstanceTerminating", "True", "InstanceTerminating", "2026-01-01T00:07:43Z"],
+    ];
+    let patch = ObjectPatch {
+        object: None,
+        status: Some(json!({ "status": { "conditions": live.status.as_ref().and_then(|s| s.conditions.clone()) } })),
+    };
+    let got: Vec<[String; 4]> = conditions_of(&patch).into_iter().filter(|c| wanted.iter().any(|w| w[0] == c[0])).collect();
+    assert_eq!(got, wanted.map(|row| row.map(str::to_owned)));
+}
+
+#[test]
+fn what_no_longer_holds_is_taken_away() {
+    let live = theirs();
+    let mut claim = read(&live, &mut Cx::new(true));
+    claim.status.consolidatable = None;
+    let patch = update(&live, &claim.labels, &claim.status, &[], Timestamp(0)).expect("something changed");
+    let kinds: Vec<String> = conditions_of(&patch).into_iter().map(|[kind, ..]| kind).collect();
+    assert_eq!(kinds, ["Launched", "Registered", "Initialized", "Ready"]);
+}

@@ -103,9 +103,12 @@ impl Engine {
     fn take_in(&mut self, event: &Event, now: Timestamp) {
         self.world.read(event);
         match event {
-            Event::Settings(settings) => self.world.settings = settings.clone(),
+            Event::Settings(settings) => {
+                self.world.settings = settings.clone();
+                self.world.fill_buffers();
+            }
             Event::Catalog(catalog) => {
-                self.world.catalogs.insert(catalog.node_class.clone(), std::sync::Arc::clone(catalog));
+                self.world.put_catalog(catalog);
                 self.supply(now);
             }
             Event::Price(offering, price) => self.price(offering, *price, now),
@@ -139,7 +142,9 @@ impl Engine {
             | Event::VolumeLimits(_)
             | Event::PodDisruptionBudget(_)
             | Event::NodeOverlay(_)
-            | Event::NodeOverlayGone(_) => {
+            | Event::NodeOverlayGone(_)
+            | Event::CapacityBuffer(_)
+            | Event::CapacityBufferGone(_) => {
                 self.world.note(event);
                 self.supply(now);
             }
@@ -242,7 +247,8 @@ impl Engine {
     fn doubt(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
             if self.world.claims.get(name).is_some_and(|c| c.status.initialized.is_some() && !c.deleting) {
-                self.batch.doubt(self.world.assigned.pods(name).cloned(), now);
+                let real = self.world.assigned.pods(name).filter(|pod| !self.world.buffers.holds(pod));
+                self.batch.doubt(real.cloned(), now);
             }
         }
     }
@@ -440,7 +446,9 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKe
     // What lies in a pod itself no new supply can mend.
     let hungry = plan.unplaced.iter().any(|unplaced| unplaced.reasons.iter().any(|reason| reason.place != "pod"));
     let mut expected = Vec::new();
-    for (on, pods) in plan.placed {
+    round.world.hold_room(&plan.placed);
+    for (on, mut pods) in plan.placed {
+        pods.retain(|pod| !round.world.buffers.holds(pod));
         let starting = |node| round.world.claim_of(node).is_some_and(|claim| claim.status.initialized.is_none());
         if round.world.nodes.get(&on).is_some_and(|node| !starting(node)) {
             expected.extend(pods.iter().cloned());
@@ -456,10 +464,11 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKe
         for pod in &node.pods {
             round.world.assigned.set(pod.clone(), &name);
         }
+        let pods = node.pods.into_iter().filter(|pod| !round.world.buffers.holds(pod)).collect();
         round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
             claim: name.clone(),
             node_pool: node.claim.node_pool.clone(),
-            pods: node.pods,
+            pods,
             choice: node.choice,
             price: node.cost,
             list: node.list,
@@ -470,7 +479,12 @@ fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKe
         round.ledger.planned(name);
         round.world.put_claim(node.claim);
     }
-    round.report.steps.extend(plan.unplaced.into_iter().map(|u| Step::Unplaced(Box::new(u))));
+    for mut unplaced in plan.unplaced {
+        unplaced.pods.retain(|pod| !round.world.buffers.holds(pod));
+        if !unplaced.pods.is_empty() {
+            round.report.steps.push(Step::Unplaced(Box::new(unplaced)));
+        }
+    }
     round.report.choice = plan.choice;
     if let Some(choice) = &mut round.report.choice {
         choice.without_policies = without;
@@ -502,7 +516,10 @@ fn nominate(round: &mut Round<'_>, names: &BTreeSet<String>) {
         let Some(claim) = round.world.claims.get(name).filter(|c| !c.deleting) else { continue };
         let open = |node: &&whittle_model::Node| node.labels.contains_key(whittle_model::keys::REGISTERED) || round.ledger.turns.has(name);
         let Some(node) = round.world.node_of(claim).filter(open).map(|node| node.name.clone()) else { continue };
-        let waits = |pod: &&PodKey| round.world.pods.get(*pod).is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node));
+        let waits = |pod: &&PodKey| {
+            let record = round.world.pods.get(*pod).filter(|_| !round.world.buffers.holds(pod));
+            record.is_some_and(|r| r.node.is_none() && r.nominated.as_ref() != Some(&node))
+        };
         let planned: Vec<PodKey> = round.world.assigned.pods(name).filter(waits).cloned().collect();
         let pods: Vec<PodKey> = planned.into_iter().filter(|pod| round.admit(name, Order::Nominate, &pod.to_string())).collect();
         for pod in &pods {

@@ -33,6 +33,11 @@ impl<T: Eq + Hash> Interner<T> {
         number
     }
 
+    /// All values.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.iter().map(Arc::as_ref)
+    }
+
     /// The value of a number that this table gave out.
     pub(crate) fn value(&self, number: u32) -> &T {
         &self.values[number as usize]

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources, Timestamp, keys,
+    Action, CapacityType, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, NodeClaim, OfferingKey, Resources,
+    Timestamp, keys,
 };
 
 use crate::ledger::{Ledger, Order};
@@ -90,6 +91,7 @@ fn register(round: &mut Round<'_>, claim: &NodeClaim) {
             status.registered = Some(now);
             status.node.clone_from(&node.name);
         });
+        round.world.learn_from(&claim.name, now);
         round.step(&claim.name, ClaimStep::Registered(node.name.clone()));
         tag(round, &claim.name);
         if let Some(claim) = round.world.claims.get(&claim.name).cloned() {
@@ -180,6 +182,8 @@ fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut ClaimStatu
 /// win.
 pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launched, now: Timestamp) -> Option<Action> {
     ledger.done(&launched.claim, Order::Launch, &launched.claim);
+    let node_class = world.claims.get(&launched.claim)?.node_class.clone();
+    let expected = world.expected(&node_class, &launched.instance_type, &launched.allocatable);
     let overlaid = world.claims.get(&launched.claim).and_then(|claim| overlays::more(world, claim, &launched.instance_type));
     let claim = world.claims.get_mut(&launched.claim)?;
     if !claim.status.provider_id.is_empty() {
@@ -207,12 +211,16 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     status.price = launched.price;
     status.image.clone_from(&launched.image);
     status.capacity = launched.capacity.clone();
-    status.allocatable = launched.allocatable.clone();
+    status.allocatable = expected;
     for (name, amount) in overlaid.iter().flat_map(Resources::iter) {
         status.capacity.set(name, amount);
         status.allocatable.set(name, amount);
     }
     status.launch_error = None;
+    if let Some(reservation) = claim.labels.get(keys::RESERVATION_ID).cloned() {
+        world.launched_into(&reservation);
+    }
+    let claim = world.claims.get(&launched.claim)?;
     world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
     world.touched.insert(launched.claim.clone());
     Some(Action::UpdateClaim { claim: launched.claim.clone(), labels: claim.labels.clone(), status: Box::new(claim.status.clone()) })
@@ -233,6 +241,13 @@ fn labels_of(instance_type: &InstanceType, claim: &NodeClaim, launched: &Launche
     let bought = instance_type.offerings.iter().find(|o| o.zone == launched.zone && !o.zone_id.is_empty());
     if let Some(offering) = bought {
         labels.insert(keys::ZONE_ID.to_owned(), offering.zone_id.clone());
+    }
+    let named = claim.requirements.get(keys::RESERVATION_ID).and_then(whittle_model::Requirement::single);
+    let reserved = instance_type.offerings.iter().filter_map(|o| o.reservation.as_ref()).find(|r| Some(r.id.as_str()) == named);
+    if let Some(reservation) = reserved.filter(|_| launched.capacity_type == CapacityType::Reserved) {
+        for key in [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE] {
+            labels.extend(reservation.label(key).map(|value| (key.to_owned(), value.to_owned())));
+        }
     }
     labels
 }

@@ -7,6 +7,7 @@ pub(crate) mod bins;
 pub(crate) mod candidates;
 pub(crate) mod classes;
 pub(crate) mod cost;
+pub(crate) mod daemons;
 pub(crate) mod field;
 pub(crate) mod finish;
 pub(crate) mod flexible;
@@ -14,11 +15,15 @@ pub(crate) mod greedy;
 pub(crate) mod judge;
 pub(crate) mod limits;
 pub(crate) mod mix;
+pub(crate) mod ports;
+pub(crate) mod premises;
 pub(crate) mod pricer;
 pub(crate) mod refusals;
+pub(crate) mod reserved;
 pub(crate) mod states;
 pub(crate) mod tables;
 pub(crate) mod topology;
+pub(crate) mod volumes;
 pub(crate) mod write;
 
 use std::collections::BTreeMap;
@@ -28,12 +33,12 @@ use whittle_model::{ListPrice, Micros, NodeClaim, OfferingKey, Packing, PodKey, 
 use crate::pack;
 use crate::report::{Choice, Unplaced};
 use crate::world::World;
-use amounts::Dimensions;
 use bins::Bins;
 use classes::Class;
 use finish::Priced;
 use greedy::{Bench, Draft, Ground};
 use limits::Remaining;
+use premises::Premises;
 use pricer::Pricer;
 use states::States;
 use tables::Tables;
@@ -131,7 +136,7 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     let mut pricer = Pricer::new(world, scorer, now, pods.len(), closed)?;
     let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
     let (mut tally, running) = scene.topology.count(world);
-    let mut bins = Bins::new(world, &scene.tables.dimensions, &scene.topology, running);
+    let mut bins = Bins::new(world, &scene.tables.dimensions, &scene.premises, &scene.topology, running);
     let mut seats = keep(world, &scene, &mut bins, &mut tally);
     let remaining = Remaining::new(world, &scene.tables);
     let at_list = scene.at_list();
@@ -158,16 +163,14 @@ pub(crate) fn bare(
     now: Timestamp,
 ) -> Result<Vec<PlannedNode>, ScorerFailure> {
     let mut pricer = Pricer::new(world, scorer, now, 0, &BTreeMap::new())?;
-    let tables = Tables::of_static(world, pool, Dimensions::of(daemon_requests(world)), &pricer.closed, now);
-    let mut states = States::default();
+    let premises = Premises::new(world, &[]);
+    let tables = Tables::of_static(world, pool, &premises, &pricer.closed, now);
+    let (mut states, mut topology) = (States::default(), Topology::new(world, &[], true));
     let prices = pricer.price_all(&tables, &BTreeMap::new())?;
     states.open(&tables, prices);
-    let Some(base) = tables.pools.first().and_then(|_| states.base(0)) else { return Ok(Vec::new()) };
-    let claim = greedy::OpenClaim::new(0, base, tables.dimensions.names().len());
-    let draft = Draft { claims: vec![claim; count], ..Draft::default() };
-    let remaining = Remaining::new(world, &tables);
-    let mut topology = Topology::new(world, &[], true);
     let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[] };
+    let remaining = Remaining::new(world, &tables);
+    let draft = Draft { claims: reserved::bare(&mut bench, count, &remaining), ..Draft::default() };
     let priced = finish::finish(&mut bench, draft, "static", remaining)?;
     let nobody = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
     Ok(write::nodes(world, &tables, &[], &nobody, priced, now))
@@ -175,6 +178,7 @@ pub(crate) fn bare(
 
 /// What a plan works with: what can be bought at what price, and for whom.
 struct Scene<'w> {
+    premises: Premises<'w>,
     tables: Tables<'w>,
     states: States,
     topology: Topology<'w>,
@@ -184,17 +188,18 @@ struct Scene<'w> {
 impl<'w> Scene<'w> {
     fn new(world: &'w World, pods: &[&'w PodKey], pricer: &mut Pricer<'w>, fresh: bool, now: Timestamp) -> Result<Self, ScorerFailure> {
         let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
-        let dimensions = Dimensions::of(requests.chain(daemon_requests(world)));
-        let tables = Tables::new(world, dimensions, &pricer.closed, now);
+        let premises = Premises::new(world, pods);
+        let dimensions = premises.dimensions(requests);
+        let tables = Tables::new(world, dimensions, &premises, &pricer.closed, now);
         let (mut states, mut topology) = (States::default(), Topology::new(world, pods, fresh));
-        let mut sorting =
-            classes::Sorting { world, dimensions: &tables.dimensions, topology: &mut topology, states: &mut states, pricer, now };
+        let (dimensions, company) = (&tables.dimensions, &mut topology);
+        let mut sorting = classes::Sorting { world, dimensions, premises: &premises, topology: company, states: &mut states, pricer, now };
         let mut classes = sorting.classify(pods);
         let askers = classes.iter().map(|class| (class.asker, class.need.to_vec())).collect();
         let prices = pricer.price_all(&tables, &askers)?;
         states.open(&tables, prices);
         topology.prepare(world, &tables, &mut states, &mut classes);
-        Ok(Self { tables, states, topology, classes })
+        Ok(Self { premises, tables, states, topology, classes })
     }
 
     fn bench<'a>(&'a mut self, pricer: &'a mut Pricer<'w>) -> Bench<'a, 'w> {
@@ -203,14 +208,10 @@ impl<'w> Scene<'w> {
 
     /// Whether every offering counts at its list price.
     fn at_list(&self) -> bool {
-        let listed = |table: &tables::PoolTable<'_>| table.offers.iter().all(|o| o.offering.price > Micros(0));
+        // What is reserved costs nothing more, whatever its price says.
+        let listed = |table: &tables::PoolTable<'_>| table.reserved || table.offers.iter().all(|o| o.offering.price > Micros(0));
         self.tables.pools.iter().all(listed) && self.states.prices.iter().all(|p| !p.changed)
     }
-}
-
-/// What daemons ask for: a resource that only they name can fill a node too.
-fn daemon_requests(world: &World) -> impl Iterator<Item = &whittle_model::Resources> {
-    world.daemon_sets.values().map(|set| &set.template.requests)
 }
 
 /// What the running pods would cost on new nodes alone, with every pool empty, at list prices.
@@ -290,7 +291,9 @@ fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mu
         meant.extend(class.members.iter().filter_map(|m| bin_of(m.key).map(|bin| (number, m.key, bin))));
     }
     // Whoever has to spread goes before those that only count.
-    meant.sort_by_key(|(class, _, _)| classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()));
+    meant.sort_by_key(|(class, pod, _)| {
+        (world.buffers.holds(pod), classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()))
+    });
     let mut staying: std::collections::BTreeSet<&PodKey> = std::collections::BTreeSet::new();
     let mut wishes = Vec::new();
     loop {
@@ -310,21 +313,6 @@ fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mu
         });
         if meant.is_empty() || meant.len() == before {
             break;
-        }
-    }
-    // They were placed in an order that is over, beside pods that are meant for no bin: while a claim is on its way its
-    // pods wait for it. Once it is there, kube-scheduler says what becomes of them.
-    for (number, key, bin) in meant {
-        let class = &classes[number];
-        let stays = bins.get(bin).on_its_way()
-            && class.company.levels.iter().map(topology::class_rules::Level::without_spread).any(|level| {
-                scene.topology.wishes(&level, tally, &mut wishes)
-                    && bins.capacity(bin, Asking { class, level: &level, wishes: &wishes, tally }, &scene.states, 1) > 0
-            });
-        if stays {
-            bins.place(bin, class, 1, &scene.topology, tally);
-            seats.kept.push((key.clone(), bin));
-            staying.insert(key);
         }
     }
     for class in classes {
@@ -365,7 +353,7 @@ fn choose(
     world: &World,
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
-    draft: Draft,
+    mut draft: Draft,
     tally: &Tally,
     remaining: &Remaining,
 ) -> Result<(Priced, Option<Choice>), ScorerFailure> {
@@ -373,6 +361,7 @@ fn choose(
     if left.iter().all(|count| *count == 0) {
         return Ok((Priced::default(), None));
     }
+    reserved::tighten(bench, &mut draft, remaining);
     let greedy = finish::finish(bench, draft.clone(), "greedy", remaining.clone())?;
     let greedy_cost = greedy.cost;
     let mut placed_left = left.clone();
@@ -390,6 +379,7 @@ fn choose(
     if best.claims.is_empty() {
         return Ok((best, None));
     }
+    let bound = reserved::less(bench, bound, left.iter().sum(), remaining);
     let choice = choice(&best, greedy_cost + more, bound);
     Ok((best, Some(choice)))
 }
@@ -407,8 +397,10 @@ fn portfolio(
 ) -> Result<(Priced, Micros), ScorerFailure> {
     let (mut draft, greedy) = greedy;
     draft.unplaced.clear();
-    let (fixed, free): (Vec<_>, Vec<_>) =
-        draft.claims.into_iter().partition(|claim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable()));
+    let stays = |claim: &greedy::OpenClaim| {
+        bench.tables.pools[claim.pool].reserved || claim.content.iter().any(|(c, _)| bench.classes[*c].sociable())
+    };
+    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(stays);
     if !fixed.is_empty() {
         return beside(world, bench, seats, translated, (fixed, free, greedy), tally, remaining);
     }

@@ -1,8 +1,14 @@
 //! What a round of the engine did, declined and waits for, with its reasons. Metrics, conditions,
 //! events, logs and `explain` are made from it and from nothing else.
 
+mod reason;
+mod topology;
+
 use serde::{Deserialize, Serialize};
 use whittle_model::{CapacityType, Micros, OfferingKey, PodKey, PolicyRecord, ScorerFailure, Timestamp};
+
+pub use reason::{Miss, Obstacle, Reason, Shortage, TypesRefusal, Unmet, VolumeFault};
+pub use topology::TopologyRefusal;
 
 /// One round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -105,7 +111,7 @@ pub struct Unplaced {
     /// One reason for each pool, and for the nodes there are: where, and why not.
     pub reasons: Vec<Refusal>,
     /// What would have to change for them to fit, when one small change would do.
-    pub nearest: Option<String>,
+    pub nearest: Option<Miss>,
 }
 
 /// Why a pod has no place in one pool or on the nodes there are.
@@ -113,8 +119,8 @@ pub struct Unplaced {
 pub struct Refusal {
     /// `nodepool NAME`, `pod` for a reason that lies in the pod itself.
     pub place: String,
-    /// Why, as a sentence without a full stop.
-    pub why: String,
+    /// Why.
+    pub why: Reason,
 }
 
 /// What happened to a claim.

@@ -1,41 +1,56 @@
 //! A deterministic model of kube-scheduler's default profile: where pods go once nodes are there.
 //! The simulated cluster schedules with it, and a packing is judged by what it becomes once bound.
 //!
-//! Modelled: queue order; the filters NodeUnschedulable, NodeName, TaintToleration, NodeAffinity,
-//! NodeResourcesFit and required InterPodAffinity (anti-affinity on the host name); the scores
-//! LeastAllocated, BalancedAllocation, TaintToleration and the default PodTopologySpread, with the
-//! default weights; nominated nodes and the room held for them; the sampling of large clusters and
-//! the order in which nodes are looked at. Ties, which kube-scheduler breaks by chance, are broken
-//! by a seed. Sources: <https://kubernetes.io/docs/reference/scheduling/config/#scheduling-plugins>
-//! and <https://kubernetes.io/docs/concepts/scheduling-eviction/>.
+//! Modelled: queue order; the filters NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts,
+//! NodeResourcesFit, NodeVolumeLimits, VolumeBinding, PodTopologySpread and InterPodAffinity; the scores LeastAllocated,
+//! BalancedAllocation, TaintToleration, NodeAffinity, InterPodAffinity and PodTopologySpread, its built-in default
+//! constraints too, with the default weights; nominated nodes and the room held for them; the sampling of large clusters
+//! and the order in which nodes are looked at. Ties, which kube-scheduler breaks by chance, are broken by a seed. Sources:
+//! <https://kubernetes.io/docs/reference/scheduling/config/#scheduling-plugins> and
+//! <https://kubernetes.io/docs/concepts/scheduling-eviction/>.
 //!
-//! Not modelled: preemption, preferred affinities, image locality, volumes, host ports, scheduling
-//! gates, selectors of Services (a pod spreads with the pods of its own controller), batching of
-//! equal pods, and the parallel search, which makes the sample of a large cluster vary by a few nodes.
+//! Not modelled: preemption, image locality, resource claims, scheduling gates, selectors of Services (by default a pod
+//! spreads with the pods of its own controller), batching of equal pods, and the parallel search, which makes the sample
+//! of a large cluster vary by a few nodes. Which attempt is made when, and that an attempt that fails costs a pod its
+//! nomination, is for those who call.
 //!
 //! What must not enter: plans, claims, prices. A plan reaches this room by nomination only.
 
-mod conflicts;
+mod affinity_scores;
+mod company;
+mod counts;
+mod crowds;
 mod filter;
 mod identity;
+mod neighbours;
 mod nodes;
 mod nominations;
 mod queue;
 mod score;
 mod shapes;
-mod spread;
+mod spread_scores;
+mod topology;
+mod volumes;
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Node, Pod, PodKey};
+use whittle_model::{Event, Labels, Node, Pod, PodKey};
 
-use conflicts::{Conflicts, Marks};
-use identity::{Identities, Identity};
+use affinity_scores::AffinityScores;
+use company::{Companies, Constraint};
+use counts::Counts;
+use crowds::Crowds;
+use filter::{Search, Verdict};
+use identity::{Identities, Identity, Rooms};
+use neighbours::{Books, Neighbours};
 use nodes::Nodes;
 use nominations::Nominations;
 pub use queue::queue_order;
-use score::Spread;
 use shapes::Shapes;
+use spread_scores::SpreadScores;
+use volumes::Volumes;
+
+use crate::storage::Storage;
 
 /// The Kubernetes minor version that [`Scheduler::new`] models.
 pub const NEWEST_MINOR: u32 = 36;
@@ -52,16 +67,21 @@ pub struct Scheduler {
     nodes: Nodes,
     identities: Identities,
     shapes: Shapes,
-    conflicts: Conflicts,
-    groups: spread::Groups,
+    crowds: Crowds,
+    companies: Companies,
+    volumes: Volumes,
+    /// The pods of each controller.
+    groups: Vec<Counts>,
+    default_spread: Vec<Constraint>,
     nominations: Nominations,
     bound: BTreeMap<PodKey, Bound>,
     seed: u64,
     ties: u64,
     next_start: usize,
-    marks: Marks,
+    neighbours: Neighbours,
     feasible: Vec<u32>,
-    spread: Spread,
+    spread_scores: SpreadScores,
+    affinity_scores: AffinityScores,
 }
 
 /// What a bound pod counts for.
@@ -100,20 +120,26 @@ impl Scheduler {
     /// An empty cluster, scheduled as by Kubernetes 1.`minor`.
     #[must_use]
     pub fn of_version(seed: u64, minor: u32) -> Self {
+        let mut nodes = Nodes::default();
+        let default_spread = spread_scores::defaults(&mut nodes);
         Self {
-            nodes: Nodes::default(),
+            nodes,
             identities: Identities::default(),
             shapes: Shapes::new(minor >= BALANCE_BY_CHANGE),
-            conflicts: Conflicts::default(),
-            groups: spread::Groups::default(),
+            crowds: Crowds::default(),
+            companies: Companies::default(),
+            volumes: Volumes::default(),
+            groups: Vec::new(),
+            default_spread,
             nominations: Nominations::default(),
             bound: BTreeMap::new(),
             seed,
             ties: 0,
             next_start: 0,
-            marks: Marks::default(),
+            neighbours: Neighbours::default(),
             feasible: Vec::new(),
-            spread: Spread::default(),
+            spread_scores: SpreadScores::default(),
+            affinity_scores: AffinityScores::default(),
         }
     }
 
@@ -129,6 +155,27 @@ impl Scheduler {
         self.nodes.remove(name);
     }
 
+    /// A namespace has these labels, which terms of pod affinity may select.
+    pub fn apply_namespace(&mut self, name: &str, labels: &Labels) {
+        self.crowds.put_namespace(name, labels.clone());
+    }
+
+    /// A namespace is gone.
+    pub fn remove_namespace(&mut self, name: &str) {
+        self.crowds.put_namespace(name, Labels::new());
+    }
+
+    /// A storage object is as given, or gone: claims, volumes, classes, limits of nodes, attachments. Other events are no
+    /// matter.
+    pub fn apply_storage(&mut self, event: &Event) {
+        self.volumes.note(event);
+    }
+
+    /// All storage objects at once.
+    pub(crate) fn adopt_storage(&mut self, storage: &Storage) {
+        self.volumes.adopt(storage);
+    }
+
     /// Accounts a pod on a node, by this scheduler's choice or from outside; the node need not be
     /// known yet. A pod accounted before is moved. A pod that has ended holds no room: it is
     /// unbound. The pod's nomination is used up.
@@ -141,10 +188,17 @@ impl Scheduler {
         let identity = self.identify(pod);
         let slot = self.nodes.slot(node);
         self.nodes.take(slot, self.shapes.shape(identity.shape));
-        self.conflicts.place(&identity, slot);
         let spreads = !pod.deleting;
+        self.crowds.place(&identity, &self.companies.get(identity.company).wishes, slot, spreads);
+        self.volumes.place(&identity.claims, slot);
+        if let Some(ports) = identity.ports {
+            self.nodes.take_ports(slot, ports);
+        }
         if let Some(group) = identity.group.filter(|_| spreads) {
-            self.groups.add(group, slot);
+            if self.groups.len() <= group as usize {
+                self.groups.resize_with(group as usize + 1, Counts::default);
+            }
+            self.groups[group as usize].add(slot, 1);
         }
         self.bound.insert(pod.key.clone(), Bound { slot, identity, spreads });
     }
@@ -152,10 +206,15 @@ impl Scheduler {
     /// A bound pod left its node. Pods that were never bound are no matter.
     pub fn unbind(&mut self, pod: &PodKey) {
         let Some(bound) = self.bound.remove(pod) else { return };
-        if let Some(group) = bound.identity.group.filter(|_| bound.spreads) {
-            self.groups.remove(group, bound.slot);
+        let Bound { slot, identity, spreads } = &bound;
+        if let Some(group) = identity.group.filter(|_| *spreads) {
+            self.groups[group as usize].take(*slot, 1);
         }
-        self.conflicts.lift(&bound.identity, bound.slot);
+        self.crowds.lift(identity, &self.companies.get(identity.company).wishes, *slot, *spreads);
+        self.volumes.lift(&identity.claims, *slot);
+        if let Some(ports) = identity.ports {
+            self.nodes.give_ports_back(*slot, ports);
+        }
         self.nodes.give_back(bound.slot, self.shapes.shape(bound.identity.shape));
     }
 
@@ -197,10 +256,14 @@ impl Scheduler {
         if self.nodes.order().is_empty() {
             return Err(Unschedulable { message: "no nodes available to schedule pods".to_owned() });
         }
-        self.conflicts.mark(&identity, &mut self.marks);
-        let found = self.search(pod, &identity);
-        self.marks.clear();
-        found.map(|slot| self.nodes.name(slot).to_owned())
+        let mounts = self.volumes.mounts(pod);
+        let mounts =
+            mounts.map_err(|why| Unschedulable { message: format!("0/{} nodes are available: {why}.", self.nodes.order().len()) })?;
+        let books = Books { nodes: &self.nodes, crowds: &self.crowds, companies: &self.companies };
+        self.neighbours.prepare(&identity, &books, &mut self.shapes);
+        let asked = pod.node.as_deref().map(|name| self.nodes.find(name));
+        let slot = self.search(&Search { pod, identity, asked, mounts })?;
+        Ok(self.nodes.name(slot).to_owned())
     }
 
     /// [`schedule`](Self::schedule), and [`bind`](Self::bind) to the node found.
@@ -214,28 +277,29 @@ impl Scheduler {
     }
 
     fn identify(&mut self, pod: &Pod) -> Identity {
-        self.identities.identify(pod, &mut self.shapes, &mut self.conflicts)
+        let (shapes, crowds) = (&mut self.shapes, &mut self.crowds);
+        self.identities.identify(pod, Rooms { shapes, crowds, companies: &mut self.companies, nodes: &mut self.nodes })
     }
 
-    fn search(&mut self, pod: &Pod, identity: &Identity) -> Result<u32, Unschedulable> {
-        let asked = pod.node.as_deref().map(|name| self.nodes.find(name));
+    fn search(&mut self, search: &Search<'_>) -> Result<u32, Unschedulable> {
+        let pod = search.pod;
         let nominated = pod.nominated.as_deref().map_or_else(|| self.nominations.slot(&pod.key), |name| self.nodes.find(name));
         if let Some(slot) = nominated.filter(|slot| self.nodes.info(*slot).is_some())
-            && self.verdict(pod, identity, asked, slot) == filter::Verdict::Fits
+            && self.verdict(search, slot) == Verdict::Fits
         {
             return Ok(slot);
         }
-        self.sample(pod, identity, asked);
+        self.sample(search);
         match self.feasible.as_slice() {
-            [] => Err(self.refusal(pod, identity, asked)),
+            [] => Err(self.refusal(search)),
             [only] => Ok(*only),
-            _ => Ok(self.best(identity)),
+            _ => Ok(self.best(&search.identity)),
         }
     }
 
     /// Collects feasible nodes into `self.feasible`, starting behind the nodes of the last search,
     /// until enough are found.
-    fn sample(&mut self, pod: &Pod, identity: &Identity, asked: Option<Option<u32>>) {
+    fn sample(&mut self, search: &Search<'_>) {
         let mut feasible = std::mem::take(&mut self.feasible);
         feasible.clear();
         let all = self.nodes.order().len();
@@ -244,7 +308,7 @@ impl Scheduler {
         while looked_at < all && feasible.len() < enough {
             let slot = self.nodes.order()[(self.next_start + looked_at) % all];
             looked_at += 1;
-            if self.verdict(pod, identity, asked, slot) == filter::Verdict::Fits {
+            if self.verdict(search, slot) == Verdict::Fits {
                 feasible.push(slot);
             }
         }

@@ -75,6 +75,8 @@ impl World {
             | Event::VolumeAttachmentGone(_)
             | Event::LimitRange(_)
             | Event::LimitRangeGone(_)
+            | Event::CapacityBuffer(_)
+            | Event::CapacityBufferGone(_)
             | Event::Outcome(_)
             | Event::Instances(_)
             | Event::Interrupted { .. }

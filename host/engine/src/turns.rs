@@ -111,13 +111,14 @@ fn registers_at(node: &Node) -> Timestamp {
 /// Whether pods that wait are planned for a claim and will be nominated to its node.
 fn planned(world: &World, claim: &NodeClaim) -> bool {
     let waits = |record: &PodRecord| record.node.is_none();
-    world.settings.nominates() && world.assigned.pods(&claim.name).any(|pod| world.pods.get(pod).is_some_and(waits))
+    world.settings.nominates()
+        && world.assigned.pods(&claim.name).any(|pod| !world.buffers.holds(pod) && world.pods.get(pod).is_some_and(waits))
 }
 
 /// Whether the pods that are planned for a node are seen to be nominated to it.
 fn awaited(world: &World, claim: &NodeClaim, node: &Node) -> bool {
     let settled = |record: &PodRecord| record.node.is_some() || record.nominated.as_ref() == Some(&node.name);
-    world.assigned.pods(&claim.name).all(|pod| world.pods.get(pod).is_none_or(settled))
+    world.assigned.pods(&claim.name).all(|pod| world.buffers.holds(pod) || world.pods.get(pod).is_none_or(settled))
 }
 
 fn registered(node: &Node) -> bool {

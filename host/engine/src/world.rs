@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use whittle_model::{
-    Affinity, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
-    OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
+    Affinity, CapacityBuffer, Catalog, DaemonSet, Duration, Event, HostPort, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay,
+    NodePool, OfferingKey, Owner, Pod, PodAffinityTerm, PodDisruptionBudget, PodKey, PodPhase, PodVolume, Preferences, Resources, Settings,
     Timestamp, Toleration, TopologySpread,
 };
 
 use crate::assigned::Assigned;
+use crate::buffers::Buffers;
+use crate::daemon_pods::DaemonPods;
 use crate::intern::Interner;
+use crate::learned::{Learned, Shortfall};
 use crate::overlays::{self, Overlaid, OverlayVerdict};
 use crate::set_aside::SetAside;
 use crate::storage::{Storage, StorageObjects};
@@ -104,11 +107,13 @@ pub struct World {
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    pub(crate) daemon_pods: DaemonPods,
     /// Claims, volumes, classes, limits and attachments.
     pub(crate) storage: Storage,
     pub(crate) budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     pub(crate) limit_ranges: BTreeMap<PodKey, LimitRange>,
     pub(crate) overlays: BTreeMap<String, NodeOverlay>,
+    pub(crate) buffers: Buffers,
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     /// What overlays make of catalogues.
     pub(crate) overlaid: Overlaid,
@@ -118,6 +123,8 @@ pub struct World {
     pub(crate) sold_out: BTreeMap<OfferingKey, Timestamp>,
     /// When offerings last answered "sold out", for a day.
     pub(crate) sold_out_log: BTreeMap<OfferingKey, Timestamp>,
+    /// By how much nodes had less than computed.
+    pub(crate) learned: Learned,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
     /// How many pods without a node are nominated to each node.
@@ -147,10 +154,12 @@ pub(crate) struct WorldObjects {
     budgets: Vec<PodDisruptionBudget>,
     limit_ranges: Vec<LimitRange>,
     overlays: Vec<NodeOverlay>,
+    buffers: Vec<CapacityBuffer>,
     catalogs: Vec<Arc<Catalog>>,
     namespaces: BTreeMap<String, Labels>,
     sold_out: Vec<(OfferingKey, Timestamp)>,
     sold_out_log: Vec<(OfferingKey, Timestamp)>,
+    learned: Vec<Shortfall>,
     assigned: Vec<(PodKey, String)>,
     provider_drift: BTreeMap<String, String>,
     aside: SetAside,
@@ -261,6 +270,21 @@ impl World {
         &self.overlaid.verdicts
     }
 
+    /// Counts an instance that was launched into a capacity reservation, until catalogues say so themselves.
+    pub(crate) fn launched_into(&mut self, reservation: &str) {
+        let is = |o: &whittle_model::Offering| o.reservation.as_ref().is_some_and(|r| r.id == reservation);
+        let has = |catalog: &Arc<Catalog>| catalog.types.iter().any(|t| t.offerings.iter().any(is));
+        for catalog in self.catalogs.values_mut().filter(|catalog| has(catalog)) {
+            for offering in Arc::make_mut(catalog).types.iter_mut().flat_map(|t| &mut t.offerings).filter(|o| is(o)) {
+                if let Some(reservation) = &mut offering.reservation {
+                    reservation.left = reservation.left.saturating_sub(1);
+                    offering.available &= reservation.left > 0;
+                }
+            }
+        }
+        self.overlay();
+    }
+
     /// Looks anew at what overlays make of catalogues.
     pub(crate) fn overlay(&mut self) {
         self.overlaid = overlays::derive(self);
@@ -359,6 +383,12 @@ impl World {
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
             *self.nominated.entry(node.clone()).or_default() += 1;
         }
+        if pod.phase == PodPhase::Running
+            && !pod.deleting
+            && let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref())
+        {
+            self.daemon_pods.insert(set, pod.created, &pod.key.name);
+        }
         self.pods.insert(pod.key.clone(), record);
         self.touch_claims_of(&pod.key);
     }
@@ -404,6 +434,9 @@ impl World {
         }
         let tied = self.tied_to_node(&record);
         let set = daemon_set_of(&key.namespace, self.identity_of(&record).owner.as_ref());
+        if let Some(set) = &set {
+            self.daemon_pods.remove(set, record.created, &key.name);
+        }
         let requests = self.shapes.value(record.shape).requests.clone();
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
         if let Some(usage) = self.usage.get_mut(name)
@@ -502,6 +535,12 @@ impl World {
                 Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
                 None => self.provider_drift.remove(claim),
             };
+        } else if let Event::CapacityBuffer(buffer) = event {
+            self.buffers.put((**buffer).clone());
+            self.fill_buffers();
+        } else if let Event::CapacityBufferGone(key) = event {
+            self.buffers.drop(key);
+            self.fill_buffers();
         } else {
             self.storage.note(event);
         }
@@ -521,7 +560,7 @@ impl World {
         WorldObjects {
             settings: self.settings.clone(),
             synced: self.synced,
-            pods: self.pods.keys().filter_map(|key| self.pod(key)).collect(),
+            pods: self.pods.keys().filter(|key| !self.buffers.holds(key)).filter_map(|key| self.pod(key)).collect(),
             nodes: self.nodes.values().cloned().collect(),
             claims: self.claims.values().cloned().collect(),
             pools: self.pools.values().cloned().collect(),
@@ -531,10 +570,12 @@ impl World {
             budgets: self.budgets.values().cloned().collect(),
             limit_ranges: self.limit_ranges.values().cloned().collect(),
             overlays: self.overlays.values().cloned().collect(),
+            buffers: self.buffers.objects(),
             catalogs: self.catalogs.values().cloned().collect(),
             namespaces: self.namespaces.clone(),
             sold_out: self.sold_out.iter().map(|(k, v)| (k.clone(), *v)).collect(),
             sold_out_log: self.sold_out_log.iter().map(|(k, v)| (k.clone(), *v)).collect(),
+            learned: self.learned.objects(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
             provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
@@ -558,11 +599,14 @@ impl World {
         world.storage = Storage::of_objects(objects.storage);
         world.budgets = objects.budgets.into_iter().map(|b| (b.key.clone(), b)).collect();
         world.limit_ranges = objects.limit_ranges.into_iter().map(|l| (l.key.clone(), l)).collect();
+        objects.buffers.into_iter().for_each(|buffer| world.buffers.put(buffer));
+        world.fill_buffers();
         world.overlays = objects.overlays.into_iter().map(|o| (o.name.clone(), o)).collect();
         world.catalogs = objects.catalogs.into_iter().map(|c| (c.node_class.clone(), c)).collect();
         world.namespaces = objects.namespaces;
         world.sold_out = objects.sold_out.into_iter().collect();
         world.sold_out_log = objects.sold_out_log.into_iter().collect();
+        world.learned = Learned::of_objects(objects.learned);
         world.provider_drift = objects.provider_drift;
         world.aside = objects.aside;
         for (pod, claim) in objects.assigned {

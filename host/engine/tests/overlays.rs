@@ -170,7 +170,7 @@ fn an_overlay_on_a_label_that_the_pool_leaves_open_is_for_those_who_ask_for_it()
     assert_eq!(plan.nodes.len(), 2, "both parts share the pool's limit");
     let reason = plan.unplaced.iter().find(|u| u.pods[0].name == "b").unwrap();
     assert_eq!(reason.reasons.len(), 1, "one reason a pool: {reason:?}");
-    assert!(reason.reasons[0].why.contains("x/shared"), "{reason:?}");
+    assert!(reason.reasons[0].why.to_string().contains("x/shared"), "{reason:?}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn what_is_vetoed_is_not_bought_and_the_refusal_says_by_whom() {
     let plan = engine.plan(NOW, &mut scorer);
     silent(&engine, &plan);
     assert!(plan.nodes.is_empty());
-    let why = &plan.unplaced[0].reasons[0].why;
+    let why = plan.unplaced[0].reasons[0].why.to_string();
     assert!(why.contains("policies veto 48 for \"p: reason 3\""), "{why}");
     let open = engine.plan(NOW, &mut ListPrice);
     assert_eq!(open.nodes.len(), 1, "the pool itself allows it");
@@ -240,7 +240,7 @@ fn a_failure_is_left_out_or_closes_its_pools() {
         assert_eq!(plan.failures.len(), 1);
         if closed {
             assert!(plan.nodes.is_empty());
-            assert!(plan.unplaced[0].reasons[0].why.contains("it trapped"), "{:?}", plan.unplaced[0]);
+            assert!(plan.unplaced[0].reasons[0].why.to_string().contains("it trapped"), "{:?}", plan.unplaced[0]);
         } else {
             assert_eq!(
                 plan.nodes.iter().map(|n| n.cost).sum::<Micros>(),

@@ -111,7 +111,7 @@ fn pods_do_not_make_it_grow_but_use_what_is_there() {
     engine.handle(&Event::Pod(Box::new(pod("big", 30_000, GIB))), NOW);
     engine.poll(at(2), &mut ListPrice);
     let report = engine.plan(at(2), &mut ListPrice);
-    assert_eq!(report.unplaced[0].reasons[0].why, "it is static: its replicas are 1, whatever pods ask for");
+    assert_eq!(report.unplaced[0].reasons[0].why.to_string(), "it is static: its replicas are 1, whatever pods ask for");
     join(&mut engine, &claims[0], at(3));
     engine.handle(&Event::Pod(Box::new(pod("small", 3000, GIB))), at(3));
     let plan = engine.plan(at(3), &mut ListPrice);

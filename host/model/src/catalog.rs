@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Labels, Micros, Requirements, Resources};
+use crate::{Labels, Micros, Requirements, Resources, keys};
 
 /// How capacity is paid for. The order is that of preference at equal price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -70,6 +70,20 @@ pub struct Reservation {
     pub interruptible: bool,
     /// Instances that may still be launched into it.
     pub left: u32,
+}
+
+impl Reservation {
+    /// The value of a label that tells reserved instances apart; `None` for other keys.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let of_bool = |yes: bool| if yes { "true" } else { "false" };
+        match key {
+            keys::RESERVATION_ID => Some(&self.id),
+            keys::RESERVATION_TYPE => Some(if self.block { "capacity-block" } else { "default" }),
+            keys::RESERVATION_INTERRUPTIBLE => Some(of_bool(self.interruptible)),
+            _ => None,
+        }
+    }
 }
 
 /// The name of an offering in every table: type, zone, capacity type.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CapacityType, Catalog, DaemonSet, Labels, LimitRange, Micros, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, OfferingKey, Pod,
-    PodDisruptionBudget, PodKey, Resources, Settings, StorageClass, Timestamp, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
+    CapacityBuffer, CapacityType, Catalog, DaemonSet, Labels, LimitRange, Micros, Node, NodeClaim, NodeClass, NodeOverlay, NodePool,
+    OfferingKey, Pod, PodDisruptionBudget, PodKey, Resources, Settings, StorageClass, Timestamp, Volume, VolumeAttachment, VolumeClaim,
+    VolumeLimits,
 };
 
 /// Something that happened, in the order the doors saw it.
@@ -80,6 +81,10 @@ pub enum Event {
     NodeOverlay(Box<NodeOverlay>),
     /// A NodeOverlay is gone.
     NodeOverlayGone(String),
+    /// A capacity buffer is as given, its template and size found out.
+    CapacityBuffer(Box<CapacityBuffer>),
+    /// A capacity buffer is gone.
+    CapacityBufferGone(PodKey),
     /// What an action came to.
     Outcome(Box<Outcome>),
     /// All instances that carry the cluster's tag, as of one reading of the whole list.

@@ -60,8 +60,17 @@ pub const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint that a node carries from its boot until it is registered.
 pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
+/// Taint of a node whose kubelet is no longer heard of.
+pub const UNREACHABLE_TAINT: &str = "node.kubernetes.io/unreachable";
 /// Prefix of taints that readiness gates of nodes hold.
 pub const READINESS_PREFIX: &str = "readiness.k8s.io/";
+
+/// Label: the capacity reservation that an instance stands in.
+pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+/// Label: `default` or `capacity-block`, of an instance in a capacity reservation.
+pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+/// Label: `true` or `false`, whether the owner of an instance's capacity reservation may take it back.
+pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
 
 /// The AWS labels that requirements may name without any NodePool defining them; each stands
 /// behind [`AWS_PREFIX`].
@@ -139,10 +148,7 @@ pub fn normalized(key: &str) -> &str {
 pub fn ephemeral_taint(key: &str) -> bool {
     matches!(
         key,
-        "node.kubernetes.io/not-ready"
-            | "node.kubernetes.io/unreachable"
-            | "node.cloudprovider.kubernetes.io/uninitialized"
-            | UNREGISTERED_TAINT
+        "node.kubernetes.io/not-ready" | UNREACHABLE_TAINT | "node.cloudprovider.kubernetes.io/uninitialized" | UNREGISTERED_TAINT
     ) || key.starts_with(READINESS_PREFIX)
 }
 

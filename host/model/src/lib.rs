@@ -5,6 +5,7 @@
 //! decisions. A type here says what *is*; what to *do* lives in the engine.
 
 pub mod action;
+pub mod buffer;
 pub mod catalog;
 pub mod claim;
 pub mod daemon_set;
@@ -32,9 +33,10 @@ pub mod taint;
 pub mod time;
 
 pub use action::Action;
+pub use buffer::CapacityBuffer;
 pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimStatus, Milestone, NodeClaim};
-pub use daemon_set::DaemonSet;
+pub use daemon_set::{DaemonSet, TemplateRequests};
 pub use disruption_budget::PodDisruptionBudget;
 pub use event::{Event, Instance, Interruption, LaunchFailure, Launched, ObjectKind, Outcome};
 pub use limit_range::LimitRange;

@@ -229,7 +229,7 @@ impl Pod {
 }
 
 /// The requests of one container.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ContainerRequests {
     /// What it asks for.
     pub requests: Resources,

@@ -219,7 +219,7 @@ impl History {
     /// Why a pod has no node: the last plan's reasons, or kube-scheduler's.
     fn why_pending(&self, sight: &dyn Sight, pod: &PodKey) -> (Vec<String>, Option<String>) {
         if let Some(Unplaced { reasons, nearest, .. }) = self.unplaced.iter().find(|u| u.pods.contains(pod)) {
-            return (reasons.iter().map(|r| format!("{}: {}", r.place, r.why)).collect(), nearest.clone());
+            return (reasons.iter().map(|r| format!("{}: {}", r.place, r.why)).collect(), nearest.as_ref().map(ToString::to_string));
         }
         (vec![sight.unscheduled(pod)], None)
     }

@@ -169,7 +169,7 @@ impl History {
             workload: unplaced.pods.first().map(workload_of).unwrap_or_default(),
             pods: unplaced.pods.clone(),
             reasons: unplaced.reasons.iter().map(|r| format!("{}: {}", r.place, r.why)).collect(),
-            nearest: unplaced.nearest.clone(),
+            nearest: unplaced.nearest.as_ref().map(ToString::to_string),
         };
         self.unplaced.push(unplaced);
         event

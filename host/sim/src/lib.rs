@@ -26,7 +26,7 @@ mod why_not;
 pub use explain::{Bought, PodSight, Sight};
 pub use history::History;
 pub use recorder::Recorder;
-pub use scenario::{Given, Manifests, ObjectKind, ObjectName, Scenario, ScenarioObject, Workload, WorkloadKind};
+pub use scenario::{Budget, Given, Manifests, ObjectKind, ObjectName, Scenario, ScenarioObject, Workload, WorkloadKind};
 pub use simulation::{Ending, Expectation, RunError, Simulation};
 pub use story::{Condition, Line, Story, StoryError, Target, Verb};
 pub use summary::{Amount, Assumptions, Cost, Disruption, Launch, NodeRow, PendingPods, Pods, Summary};

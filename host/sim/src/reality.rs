@@ -5,6 +5,7 @@
 //! What must not enter: the engine, plans, reports.
 
 mod books;
+mod budgets;
 mod daemons;
 mod ec2;
 mod faults;
@@ -14,6 +15,7 @@ mod objects;
 mod orders;
 mod queue;
 mod scheduling;
+mod storage;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +27,13 @@ use whittle_model::{Catalog, DaemonSet, Duration, Event, Labels, Node, NodeClaim
 use crate::random::Seed;
 use crate::timeline::TimelineEvent;
 use crate::weather::Weather;
+use budgets::Budgets;
 pub(crate) use ec2::{Ec2, Instance};
 use faults::Faults;
 pub(crate) use market::SoldOut;
 pub(crate) use queue::Happening;
 use queue::Queue;
+use storage::Disks;
 use workloads::{Managed, WorkloadId};
 
 /// Objects as the API server has them.
@@ -68,6 +72,8 @@ pub(crate) struct Reality {
     pub(crate) queue: Queue,
     /// Why kube-scheduler found no node for a pod, at its last try.
     pub(crate) refusals: BTreeMap<PodKey, String>,
+    disks: Disks,
+    budgets: Budgets,
     seed: Seed,
     settings: Settings,
     faults: Faults,
@@ -102,6 +108,8 @@ impl Reality {
             violations: Vec::new(),
             queue: Queue::default(),
             refusals: BTreeMap::new(),
+            disks: Disks::default(),
+            budgets: Budgets::default(),
             seed: trunk,
             faults: Faults::new(trunk.of("faults"), weather),
             scheduler: Scheduler::of_version(trunk.of("scheduler").word(), settings.kubernetes_minor),
@@ -137,6 +145,9 @@ impl Reality {
             Happening::Untaint(node) => self.untaint(&node),
             Happening::Ended(claim) => self.ended(&claim),
             Happening::Reclaim(claim) => self.reclaimed(&claim),
+            Happening::Provision(claim) => self.provision(&claim),
+            Happening::Detach(attachment) => self.detach(&attachment),
+            Happening::Count => self.count_budgets(),
             Happening::Restock => self.restock(),
             Happening::Reread(kind) => self.reread(kind),
             // The controller's, not the world's.
@@ -152,6 +163,8 @@ impl Reality {
         events.extend(api.namespaces.iter().map(|(name, labels)| Event::Namespace(name.clone(), labels.clone())));
         events.extend(api.pools.values().cloned().map(|p| Event::NodePool(Box::new(p))));
         events.extend(api.daemon_sets.values().cloned().map(|d| Event::DaemonSet(Box::new(d))));
+        events.extend(self.disks.lists());
+        events.extend(self.budgets.lists());
         events.extend(api.claims.values().cloned().map(|c| Event::Claim(Box::new(c))));
         events.extend(api.nodes.values().cloned().map(|n| Event::Node(Box::new(n))));
         events.extend(api.pods.values().cloned().map(|p| Event::Pod(Box::new(p))));

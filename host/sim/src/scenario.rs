@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use whittle_model::{Catalog, DaemonSet, LabelSelector, Labels, Node, NodeClaim, NodeClass, NodePool, Pod, PodKey};
+use whittle_model::{
+    Catalog, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey, StorageClass,
+    Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
+};
 
 /// Kinds of workloads that keep a number of pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +63,23 @@ pub struct Workload {
     pub selector: LabelSelector,
     /// Of a StatefulSet: whether a pod waits until all before it run (`OrderedReady`).
     pub ordered: bool,
+    /// Of a StatefulSet: its claim templates, each with its name and storage class (`None` is the default class).
+    pub claims: Vec<(String, Option<String>)>,
+}
+
+/// A PodDisruptionBudget. Counts and percentages are as written; with neither, one pod may be away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Budget {
+    /// Namespace and name.
+    pub key: PodKey,
+    /// The pods meant; `None` is no pod.
+    pub selector: Option<LabelSelector>,
+    /// Pods that must stay.
+    pub min_available: Option<String>,
+    /// Pods that may be away.
+    pub max_unavailable: Option<String>,
+    /// `unhealthyPodEvictionPolicy: AlwaysAllow`.
+    pub always_allow_unready: bool,
 }
 
 /// One object of the cluster.
@@ -81,6 +101,22 @@ pub enum ScenarioObject {
     Claim(Box<NodeClaim>),
     /// A namespace and its labels.
     Namespace(String, Labels),
+    /// A StorageClass.
+    StorageClass(Box<StorageClass>),
+    /// A PersistentVolume.
+    Volume(Box<Volume>),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(Box<VolumeClaim>),
+    /// How many volumes a node may hold.
+    VolumeLimits(Box<VolumeLimits>),
+    /// A volume that a node holds.
+    VolumeAttachment(Box<VolumeAttachment>),
+    /// What containers of a namespace ask for when they say nothing.
+    LimitRange(Box<LimitRange>),
+    /// A NodeOverlay.
+    NodeOverlay(Box<NodeOverlay>),
+    /// A PodDisruptionBudget.
+    Budget(Budget),
 }
 
 /// Where the facts of a simulation come from, one line each; shown with every result.

@@ -199,6 +199,9 @@ impl Simulation {
             | Happening::Untaint(_)
             | Happening::Ended(_)
             | Happening::Reclaim(_)
+            | Happening::Provision(_)
+            | Happening::Detach(_)
+            | Happening::Count
             | Happening::Restock
             | Happening::Reread(_) => self.reality.happen(happening),
         }

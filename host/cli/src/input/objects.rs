@@ -1,7 +1,7 @@
 //! Objects as manifests hold them, as the simulation takes them.
 
-use whittle_cluster::{Object, Workload, WorkloadKind, yaml::Yaml};
-use whittle_sim::{ObjectKind, ObjectName, ScenarioObject};
+use whittle_cluster::{DisruptionBudgetObject, Object, Workload, WorkloadKind, yaml::Yaml};
+use whittle_sim::{Budget, ObjectKind, ObjectName, ScenarioObject};
 
 use super::catalogs::Catalogs;
 use crate::policy::with_everywhere;
@@ -21,8 +21,16 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &
         Object::Workload(written) => ScenarioObject::Workload(Box::new(workload(written, tree))),
         Object::DaemonSet(set) => ScenarioObject::DaemonSet(set.clone()),
         Object::Namespace(namespace) => ScenarioObject::Namespace(namespace.name.clone(), namespace.labels.clone()),
-        // Priorities are in the pods already, policies in the chains; budgets bear on nothing that is simulated.
-        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
+        Object::VolumeClaim(claim) => ScenarioObject::VolumeClaim(claim.clone()),
+        Object::Volume(volume) => ScenarioObject::Volume(volume.clone()),
+        Object::StorageClass(class) => ScenarioObject::StorageClass(class.clone()),
+        Object::VolumeLimits(limits) => ScenarioObject::VolumeLimits(limits.clone()),
+        Object::VolumeAttachment(attachment) => ScenarioObject::VolumeAttachment(attachment.clone()),
+        Object::LimitRange(range) => ScenarioObject::LimitRange(range.clone()),
+        Object::NodeOverlay(overlay) => ScenarioObject::NodeOverlay(overlay.clone()),
+        Object::DisruptionBudget(written) => ScenarioObject::Budget(budget(written, tree)),
+        // Priorities are in the pods already, policies in the chains.
+        Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
     }))
 }
 
@@ -35,6 +43,24 @@ fn workload(written: &Workload, tree: &Yaml) -> whittle_sim::Workload {
         template: written.template.clone(),
         selector: written.selector.clone(),
         ordered: written.kind == WorkloadKind::StatefulSet && tree.text_at(&["spec", "podManagementPolicy"]) != Some("Parallel"),
+        claims: claims(tree),
+    }
+}
+
+/// The claim templates of a StatefulSet, by name and storage class.
+fn claims(tree: &Yaml) -> Vec<(String, Option<String>)> {
+    let templates = tree.at(&["spec", "volumeClaimTemplates"]).map(Yaml::items).unwrap_or_default();
+    let class = |template: &Yaml| template.text_at(&["spec", "storageClassName"]).map(str::to_owned);
+    templates.iter().filter_map(|template| Some((template.text_at(&["metadata", "name"])?.to_owned(), class(template)))).collect()
+}
+
+fn budget(written: &DisruptionBudgetObject, tree: &Yaml) -> Budget {
+    Budget {
+        key: written.key.clone(),
+        selector: written.selector.clone(),
+        min_available: written.min_available.clone(),
+        max_unavailable: written.max_unavailable.clone(),
+        always_allow_unready: tree.text_at(&["spec", "unhealthyPodEvictionPolicy"]) == Some("AlwaysAllow"),
     }
 }
 
@@ -61,7 +87,17 @@ pub fn name(object: &Object) -> Option<ObjectName> {
         Object::Pod(pod) => ObjectName { kind: ObjectKind::Pod, key: pod.key.clone() },
         Object::Workload(workload) => ObjectName { kind: ObjectKind::Workload(kind(workload.kind)), key: workload.key.clone() },
         Object::DaemonSet(set) => ObjectName { kind: ObjectKind::DaemonSet, key: set.key.clone() },
-        Object::DisruptionBudget(_) | Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return None,
+        Object::VolumeClaim(_)
+        | Object::Volume(_)
+        | Object::StorageClass(_)
+        | Object::VolumeLimits(_)
+        | Object::VolumeAttachment(_)
+        | Object::LimitRange(_)
+        | Object::NodeOverlay(_)
+        | Object::DisruptionBudget(_)
+        | Object::PriorityClass(_)
+        | Object::ScoringPolicy(_)
+        | Object::Skipped { .. } => return None,
     })
 }
 
@@ -77,6 +113,13 @@ pub fn is_running(object: &Object) -> bool {
         | Object::Workload(_)
         | Object::DaemonSet(_)
         | Object::DisruptionBudget(_)
+        | Object::VolumeClaim(_)
+        | Object::Volume(_)
+        | Object::StorageClass(_)
+        | Object::VolumeLimits(_)
+        | Object::VolumeAttachment(_)
+        | Object::LimitRange(_)
+        | Object::NodeOverlay(_)
         | Object::PriorityClass(_)
         | Object::Namespace(_)
         | Object::ScoringPolicy(_)

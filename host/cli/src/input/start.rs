@@ -96,6 +96,14 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
             | ScenarioObject::NodeClass(..)
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
+            | ScenarioObject::StorageClass(_)
+            | ScenarioObject::Volume(_)
+            | ScenarioObject::VolumeClaim(_)
+            | ScenarioObject::VolumeLimits(_)
+            | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::LimitRange(_)
+            | ScenarioObject::NodeOverlay(_)
+            | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => {}
         }
     }

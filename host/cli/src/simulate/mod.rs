@@ -147,6 +147,7 @@ fn play(world: &World, input: input::Input, company: Company, hear: &mut dyn FnM
         compare_policies: company.scorer.is_some(),
         ..Settings::default()
     };
+    let settings = world.gates.set(settings);
     let mut library = input.library;
     let mut simulation = Simulation::new(input.scenario, settings, world.market.seed, Weather::calm());
     if let Some(scorer) = company.scorer {

@@ -48,7 +48,7 @@ fn has_fields(term: &core::NodeSelectorTerm) -> bool {
 }
 
 /// A term that no node meets: host names are never empty.
-fn unsatisfiable() -> Requirements {
+pub(super) fn unsatisfiable() -> Requirements {
     [Requirement::any_of(keys::HOSTNAME, &[""])].into_iter().collect()
 }
 

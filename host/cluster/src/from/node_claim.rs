@@ -1,7 +1,7 @@
 //! NodeClaims.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use whittle_model::{CapacityType, ClaimStatus, Labels, Micros, NodeClaim, Timestamp, keys};
+use whittle_model::{CapacityType, ClaimStatus, Labels, Micros, Milestone, NodeClaim, Timestamp, keys};
 
 use super::{
     Cx,
@@ -19,8 +19,7 @@ pub(crate) fn node_claim(written: &api::NodeClaim, cx: &mut Cx) -> NodeClaim {
     let labels = meta.labels.clone().unwrap_or_default();
     let mut status = cx.key("status", |cx| written.status.as_ref().map_or_else(ClaimStatus::default, |s| status(s, &labels, cx)));
     status.price = price(meta.annotations.as_ref());
-    let minimums = cx.unsupported.len();
-    let claim = cx.key("spec", |cx| {
+    cx.key("spec", |cx| {
         let spec = &written.spec;
         NodeClaim {
             name,
@@ -40,11 +39,7 @@ pub(crate) fn node_claim(written: &api::NodeClaim, cx: &mut Cx) -> NodeClaim {
             labels,
             status,
         }
-    });
-    if claim.status.launched.is_some() {
-        cx.unsupported.truncate(minimums); // what was bought is bought: minValues no longer matter
-    }
-    claim
+    })
 }
 
 fn status(written: &api::NodeClaimStatus, labels: &Labels, cx: &mut Cx) -> ClaimStatus {
@@ -68,8 +63,38 @@ fn status(written: &api::NodeClaimStatus, labels: &Labels, cx: &mut Cx) -> Claim
         last_pod_event: written.last_pod_event_time.as_ref().map(|t| names::timestamp(Some(t))),
         launch_error: failed.map(|c| (c.reason.clone(), c.message.clone())),
         launched,
+        drifted: reason(conditions, "Drifted"),
+        consolidatable: reached(conditions, "Consolidatable"),
+        disrupted: reason(conditions, "DisruptionReason"),
+        drained: milestone(conditions, "Drained"),
+        volumes_detached: milestone(conditions, "VolumesDetached"),
+        instance_terminating: reached(conditions, "InstanceTerminating"),
+        inconsistent: inconsistent(conditions),
         ..ClaimStatus::default()
     }
+}
+
+/// The reason of a condition that holds, and since when.
+fn reason(conditions: &[Condition], name: &str) -> Option<(String, Timestamp)> {
+    let condition = conditions.iter().find(|c| c.type_ == name && c.status == "True")?;
+    Some((condition.reason.clone(), names::timestamp(Some(&condition.last_transition_time))))
+}
+
+fn milestone(conditions: &[Condition], name: &str) -> Milestone {
+    let Some(condition) = conditions.iter().find(|c| c.type_ == name) else { return Milestone::Ahead };
+    let at = names::timestamp(Some(&condition.last_transition_time));
+    match (condition.status.as_str(), condition.reason.as_str()) {
+        ("True", _) => Milestone::Done(at),
+        ("False", _) => Milestone::GivenUp(at),
+        (_, "AwaitingReconciliation") => Milestone::Ahead,
+        (_, _) => Milestone::Since(at),
+    }
+}
+
+fn inconsistent(conditions: &[Condition]) -> Option<(String, Timestamp)> {
+    let condition = conditions.iter().find(|c| c.type_ == "ConsistentStateFound" && c.status == "False")?;
+    let why = if condition.message.is_empty() { &condition.reason } else { &condition.message };
+    Some((why.clone(), names::timestamp(Some(&condition.last_transition_time))))
 }
 
 /// What it cost when it was bought, as it was noted then; nothing for a claim that somebody else bought.

@@ -48,7 +48,6 @@ fn weight(written: Option<i32>, cx: &mut Cx) -> i32 {
 
 fn static_pool(spec: &api::NodePoolSpec, cx: &mut Cx) {
     let Some(replicas) = spec.replicas else { return };
-    cx.cannot_read("replicas");
     if replicas < 0 {
         cx.broken_at("replicas", format!("{replicas} is below zero; write at least 0"));
     }
@@ -117,9 +116,6 @@ fn check_taints(own: &[Taint], startup: &[Taint], cx: &mut Cx) {
             let key = if at < own.len() { "taints" } else { "startupTaints" };
             cx.broken_at(key, format!("taint {}:{:?} is given twice; keep one of them", taint.key, taint.effect));
         }
-    }
-    if own.iter().any(|t| !t.repels()) {
-        cx.unsupported.push("spec.template.spec.taints (effect PreferNoSchedule)".to_owned());
     }
 }
 

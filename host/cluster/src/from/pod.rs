@@ -82,7 +82,7 @@ fn body(key: &PodKey, labels: &Labels, spec: &core::PodSpec, status: Option<&cor
     Pod {
         requests: requests::requests(spec, status, cx),
         affinity: affinity::affinity(spec, cx),
-        spread: spread::spread(labels, spec, cx),
+        spread: spread::spread(labels, "topologySpreadConstraints", spec.topology_spread_constraints.as_deref().unwrap_or_default(), cx),
         pod_affinity: near.required,
         anti_affinity: away.required,
         preferences: Preferences { nodes: affinity::preferred_nodes(spec, cx), near: near.preferred, away: away.preferred },

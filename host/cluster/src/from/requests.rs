@@ -2,11 +2,7 @@
 //! place has already been given.
 
 use k8s_openapi::api::core::v1 as core;
-use whittle_model::{
-    Resources,
-    pod::{ContainerRequests, effective_requests},
-    resources::format_amount,
-};
+use whittle_model::{Resources, TemplateRequests, pod::ContainerRequests, resources::format_amount};
 
 use super::{
     Cx,
@@ -15,6 +11,11 @@ use super::{
 
 /// Effective requests of a pod.
 pub(super) fn requests(spec: &core::PodSpec, status: Option<&core::PodStatus>, cx: &mut Cx) -> Resources {
+    parts(spec, status, cx).requests(&Resources::default())
+}
+
+/// What its containers ask for, one by one.
+pub(super) fn parts(spec: &core::PodSpec, status: Option<&core::PodStatus>, cx: &mut Cx) -> TemplateRequests {
     let statuses = |list: Option<&Vec<core::ContainerStatus>>| list.cloned().unwrap_or_default();
     let init_statuses = statuses(status.and_then(|s| s.init_container_statuses.as_ref()));
     let container_statuses = statuses(status.and_then(|s| s.container_statuses.as_ref()));
@@ -29,9 +30,9 @@ pub(super) fn requests(spec: &core::PodSpec, status: Option<&core::PodStatus>, c
         init.push(ContainerRequests { requests: of_container(one, &init_statuses, cx), sidecar });
     });
     cx.each("containers", &spec.containers, |cx, one| containers.push(of_container(one, &container_statuses, cx)));
-    let level = pod_level(spec, &init, &containers, cx);
+    let pod = pod_level(spec, &init, &containers, cx);
     let overhead = resources_of("overhead", spec.overhead.as_ref(), cx);
-    effective_requests(&init, &containers, &level, &overhead)
+    TemplateRequests { init, containers, pod, overhead }
 }
 
 /// Whether this init container keeps running beside the others.

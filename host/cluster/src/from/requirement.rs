@@ -28,6 +28,25 @@ pub(super) fn requirements(written: &[api::Requirement], of_pool: bool, cx: &mut
     all
 }
 
+/// The requirements of a NodeOverlay, which may name pools.
+pub(super) fn of_overlay(written: &[api::OverlayRequirement], cx: &mut Cx) -> Requirements {
+    cx.each("requirements", written, |cx, one| {
+        if let Some(why) = keys::restricted(&one.key) {
+            cx.broken_at("key", restricted_key(&one.key, why));
+        }
+        if one.operator == "NotIn" && one.values.as_ref().is_none_or(Vec::is_empty) {
+            cx.broken_at("values", format!("operator NotIn on key {:?} needs at least one value", one.key));
+        }
+    });
+    let written = written.iter().map(|one| api::Requirement {
+        key: one.key.clone(),
+        operator: one.operator.clone(),
+        values: one.values.clone(),
+        min_values: None,
+    });
+    requirements(&written.collect::<Vec<_>>(), false, cx)
+}
+
 fn check_key(key: &str, of_pool: bool, cx: &mut Cx) {
     if let Some(what) = names::key_fault(key) {
         cx.broken_at("key", what);
@@ -58,7 +77,6 @@ fn check_min_values(one: &api::Requirement, values: &[String], cx: &mut Cx) {
             format!("{least} distinct values are asked for, but only {} listed; list more or lower it", values.len()),
         );
     }
-    cx.cannot_read("minValues");
 }
 
 /// One requirement; `operators` are those its place knows, `check` is whether a value that no label can have is a fault. Keys

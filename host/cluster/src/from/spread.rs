@@ -8,10 +8,10 @@ use super::{Cx, selector};
 const WHEN: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
 const POLICIES: [&str; 2] = ["Honor", "Ignore"];
 
-/// `topologySpreadConstraints` of a pod with these labels.
-pub(super) fn spread(labels: &Labels, spec: &core::PodSpec, cx: &mut Cx) -> Vec<TopologySpread> {
+/// The constraints at `key` of a pod with these labels.
+pub(crate) fn spread(labels: &Labels, key: &str, written: &[core::TopologySpreadConstraint], cx: &mut Cx) -> Vec<TopologySpread> {
     let mut all: Vec<TopologySpread> = Vec::new();
-    cx.each("topologySpreadConstraints", spec.topology_spread_constraints.as_deref().unwrap_or_default(), |cx, one| {
+    cx.each(key, written, |cx, one| {
         let read = constraint(labels, one, cx);
         if all.iter().any(|other| other.topology_key == read.topology_key && other.required == read.required) && !cx.live {
             cx.broken(format!("{} with {} is given twice; keep one of them", one.topology_key, one.when_unsatisfiable));
@@ -21,8 +21,7 @@ pub(super) fn spread(labels: &Labels, spec: &core::PodSpec, cx: &mut Cx) -> Vec<
     all
 }
 
-/// One constraint, checked.
-pub(super) fn constraint(labels: &Labels, written: &core::TopologySpreadConstraint, cx: &mut Cx) -> TopologySpread {
+fn constraint(labels: &Labels, written: &core::TopologySpreadConstraint, cx: &mut Cx) -> TopologySpread {
     if written.topology_key.is_empty() {
         cx.broken("topologyKey is missing: write the node label to spread over, such as topology.kubernetes.io/zone");
     }

@@ -6,7 +6,7 @@ use k8s_openapi::{
 };
 use whittle_model::{LabelSelector, Labels, Owner, Pod, PodKey, SelectorRequirement};
 
-use super::{Cx, names, pod, selector};
+use super::{Cx, names, pod, selector, storage};
 
 /// The kinds of workloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,8 +64,19 @@ pub struct Workload {
     pub template: Pod,
     /// The pods that are its own.
     pub selector: LabelSelector,
+    /// Of a StatefulSet: the claims that each of its pods gets, named `<template>-<pod>`. Its template has no volumes for them.
+    pub volume_claims: Vec<VolumeClaimTemplate>,
     /// Live pods of it that were read along with it; filled in by [`crate::manifest::link`].
     pub present: u32,
+}
+
+/// A claim that each pod of a StatefulSet gets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VolumeClaimTemplate {
+    /// Its name, which volume mounts use.
+    pub name: String,
+    /// Its storage class: `None` is the default class, empty is none.
+    pub storage_class: Option<String>,
 }
 
 /// The parts that every workload has.
@@ -100,6 +111,7 @@ fn workload(parts: &Parts<'_>, cx: &mut Cx) -> Workload {
             completions: parts.completions.map(count),
             template,
             selector,
+            volume_claims: Vec::new(),
             present: 0,
             key,
         }
@@ -136,7 +148,7 @@ pub(crate) fn deployment(written: &apps::Deployment, cx: &mut Cx) -> Workload {
     workload(&parts, cx)
 }
 
-/// A StatefulSet. Volume claim templates are volumes, which this version cannot read.
+/// A StatefulSet.
 pub(crate) fn stateful_set(written: &apps::StatefulSet, cx: &mut Cx) -> Workload {
     let spec = &written.spec;
     let parts = Parts {
@@ -148,10 +160,19 @@ pub(crate) fn stateful_set(written: &apps::StatefulSet, cx: &mut Cx) -> Workload
         template: Some(&spec.template),
     };
     let mut workload = workload(&parts, cx);
-    if spec.volume_claim_templates.as_ref().is_some_and(|t| !t.is_empty()) {
-        workload.template.unsupported.push("spec.volumeClaimTemplates".to_owned());
-    }
+    workload.volume_claims = claims(spec.volume_claim_templates.as_deref().unwrap_or_default(), cx);
     workload
+}
+
+fn claims(written: &[core::PersistentVolumeClaim], cx: &mut Cx) -> Vec<VolumeClaimTemplate> {
+    let mut all = Vec::new();
+    cx.key("spec", |cx| {
+        cx.each("volumeClaimTemplates", written, |cx, one| {
+            let claim = storage::volume_claim(one, cx);
+            all.push(VolumeClaimTemplate { name: claim.key.name, storage_class: claim.storage_class });
+        });
+    });
+    all
 }
 
 /// A ReplicaSet.

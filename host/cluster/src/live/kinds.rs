@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::{apps::v1 as apps, core::v1 as core};
+use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, policy::v1 as policy, storage::v1 as storage};
 use kube::{Api, core::ApiResource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use whittle_model::{Event, ObjectKind, PodKey};
 use super::{
     Seen,
     raw::{Name, Raw},
-    read::{faultless, typed, whole},
+    read::{faultless, typed},
 };
 use crate::{
     api,
@@ -61,8 +61,10 @@ const fn kind(
     Kind { name, group, version, plural, need: Need::Required, scope: Scope::Everywhere, read, gone }
 }
 
+const STORAGE: &str = "storage.k8s.io";
+
 /// All kinds.
-pub(super) static KINDS: [Kind; 10] = [
+pub(super) static KINDS: [Kind; 17] = [
     kind(("Namespace", "", "v1", "namespaces"), namespace, |n| event(Event::NamespaceGone(n.name.clone()))),
     kind(("DaemonSet", "apps", "v1", "daemonsets"), daemon_set, |n| event(Event::DaemonSetGone(pod_key(n)))),
     kind(("EC2NodeClass", api::AWS_GROUP, "v1", "ec2nodeclasses"), node_class, |n| {
@@ -76,6 +78,17 @@ pub(super) static KINDS: [Kind; 10] = [
     }),
     kind(("Node", "", "v1", "nodes"), node, |n| event(Event::NodeGone(n.name.clone()))),
     kind(("Pod", "", "v1", "pods"), pod, |n| event(Event::PodGone(pod_key(n)))),
+    kind(("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"), volume_claim, |n| event(Event::VolumeClaimGone(pod_key(n)))),
+    kind(("PersistentVolume", "", "v1", "persistentvolumes"), volume, |n| event(Event::VolumeGone(n.name.clone()))),
+    kind(("StorageClass", STORAGE, "v1", "storageclasses"), storage_class, |n| event(Event::StorageClassGone(n.name.clone()))),
+    kind(("CSINode", STORAGE, "v1", "csinodes"), volume_limits, |n| event(Event::VolumeLimitsGone(n.name.clone()))),
+    kind(("VolumeAttachment", STORAGE, "v1", "volumeattachments"), volume_attachment, |n| {
+        event(Event::VolumeAttachmentGone(n.name.clone()))
+    }),
+    kind(("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"), disruption_budget, |n| {
+        event(Event::PodDisruptionBudgetGone(pod_key(n)))
+    }),
+    kind(("LimitRange", "", "v1", "limitranges"), limit_range, |n| event(Event::LimitRangeGone(pod_key(n)))),
     Kind {
         need: Need::Optional,
         ..kind(("ScoringPolicy", "whittle.sh", "v1alpha1", "scoringpolicies"), scoring_policy, |n| {
@@ -85,7 +98,7 @@ pub(super) static KINDS: [Kind; 10] = [
     Kind {
         need: Need::Optional,
         ..kind(("NodeOverlay", "karpenter.sh", "v1alpha1", "nodeoverlays"), node_overlay, |n| {
-            (Some(Seen::NodeOverlayGone(n.name.clone())), None)
+            (Some(Seen::NodeOverlayGone(n.name.clone())), Some(Event::NodeOverlayGone(n.name.clone())))
         })
     },
     Kind {
@@ -117,17 +130,13 @@ fn pod_key(name: &Name) -> PodKey {
 }
 
 /// The object as the model's noun, or why not, besides the object if it could be read at all.
-fn convert<T: DeserializeOwned, M>(
-    value: &Value,
-    conversion: impl FnOnce(&T, &mut Cx) -> M,
-    check: fn(&Cx) -> Result<(), String>,
-) -> (Option<T>, Result<M, String>) {
+fn convert<T: DeserializeOwned, M>(value: &Value, conversion: impl FnOnce(&T, &mut Cx) -> M) -> (Option<T>, Result<M, String>) {
     match typed::<T>(value) {
         Err(why) => (None, Err(why)),
         Ok(object) => {
             let mut cx = Cx::new(true);
             let noun = conversion(&object, &mut cx);
-            (Some(object), check(&cx).map(|()| noun))
+            (Some(object), faultless(&cx).map(|()| noun))
         }
     }
 }
@@ -143,62 +152,127 @@ fn or_aside(noun: Result<Event, String>, kind: ObjectKind, name: &Name, value: &
 }
 
 fn pod(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<core::Pod, _>(value, from::pod, faultless);
+    let (_, noun) = convert::<core::Pod, _>(value, from::pod);
     (None, or_aside(noun.map(|pod| Event::Pod(Box::new(pod))), ObjectKind::Pod, name, value, Some("/spec/nodeName")))
 }
 
 fn node(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<core::Node, _>(value, from::node, faultless);
+    let (_, noun) = convert::<core::Node, _>(value, from::node);
     (None, or_aside(noun.map(|node| Event::Node(Box::new(node))), ObjectKind::Node, name, value, None))
 }
 
 fn daemon_set(value: &Value, name: &Name) -> Told {
-    let (_, noun) = convert::<apps::DaemonSet, _>(value, from::daemon_set, faultless);
+    let (_, noun) = convert::<apps::DaemonSet, _>(value, from::daemon_set);
     (None, or_aside(noun.map(|set| Event::DaemonSet(Box::new(set))), ObjectKind::DaemonSet, name, value, None))
 }
 
 fn node_pool(value: &Value, name: &Name) -> Told {
-    let (object, noun) = convert::<api::NodePool, _>(value, from::node_pool, whole);
+    let (object, noun) = convert::<api::NodePool, _>(value, from::node_pool);
     let told = or_aside(noun.map(|pool| Event::NodePool(Box::new(pool))), ObjectKind::NodePool, name, value, None);
     (object.map(|object| Seen::NodePool(Box::new(object))), told)
 }
 
 fn node_claim(value: &Value, name: &Name) -> Told {
-    let (object, noun) = convert::<api::NodeClaim, _>(value, from::node_claim, whole);
+    let (object, noun) = convert::<api::NodeClaim, _>(value, from::node_claim);
     let told = or_aside(noun.map(|claim| Event::Claim(Box::new(claim))), ObjectKind::NodeClaim, name, value, Some("/status/nodeName"));
     (object.map(|object| Seen::NodeClaim(Box::new(object))), told)
 }
 
 fn node_class(value: &Value, name: &Name) -> Told {
     // Whoever launches gets the whole object, so what planning does not read of it is not lost.
-    let (object, noun) = convert::<api::EC2NodeClass, _>(value, |object, cx| from::node_class(object, cx).class, faultless);
+    let (object, noun) = convert::<api::EC2NodeClass, _>(value, |object, cx| from::node_class(object, cx).class);
     let told = or_aside(noun.map(Event::NodeClass), ObjectKind::NodeClass, name, value, None);
     (object.map(|object| Seen::NodeClass(Box::new(object))), told)
 }
 
-/// The object, or a line in the log: plans do not read this kind, and what is known of it stays.
-fn or_log<T: DeserializeOwned>(value: &Value, kind: &str, name: &Name) -> Option<T> {
-    let read = typed::<T>(value);
+fn volume_claim(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<core::PersistentVolumeClaim, _>(value, from::volume_claim);
+    (None, or_aside(noun.map(|claim| Event::VolumeClaim(Box::new(claim))), ObjectKind::VolumeClaim, name, value, None))
+}
+
+fn volume(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<core::PersistentVolume, _>(value, from::volume);
+    (None, or_aside(noun.map(|volume| Event::Volume(Box::new(volume))), ObjectKind::Volume, name, value, None))
+}
+
+fn storage_class(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<storage::StorageClass, _>(value, from::storage_class);
+    (None, or_aside(noun.map(|class| Event::StorageClass(Box::new(class))), ObjectKind::StorageClass, name, value, None))
+}
+
+fn disruption_budget(value: &Value, name: &Name) -> Told {
+    let (_, noun) = convert::<policy::PodDisruptionBudget, _>(value, from::live_disruption_budget);
+    let told = noun.map(|budget| Event::PodDisruptionBudget(Box::new(budget)));
+    (None, or_aside(told, ObjectKind::PodDisruptionBudget, name, value, None))
+}
+
+fn node_overlay(value: &Value, name: &Name) -> Told {
+    let (object, noun) = convert::<api::NodeOverlay, _>(value, from::node_overlay);
+    let told = or_aside(noun.map(|overlay| Event::NodeOverlay(Box::new(overlay))), ObjectKind::NodeOverlay, name, value, None);
+    (object.map(|object| Seen::NodeOverlay(Box::new(object))), told)
+}
+
+/// The object, or a line in the log: nothing can be set aside of this kind, and what is known of the object stays.
+fn or_log<T: DeserializeOwned, M>(value: &Value, kind: &str, name: &Name, conversion: impl FnOnce(&T, &mut Cx) -> M) -> Option<M> {
+    let (_, read) = convert(value, conversion);
     read.inspect_err(|why| tracing::warn!(kind, %name, why, "the object cannot be read; what was known of it stays")).ok()
 }
 
 fn namespace(value: &Value, name: &Name) -> Told {
-    let object = or_log::<core::Namespace>(value, "Namespace", name);
-    (None, object.map(|object| Event::Namespace(name.name.clone(), object.metadata.labels.unwrap_or_default())))
+    let labels = |object: &core::Namespace, _: &mut Cx| object.metadata.labels.clone().unwrap_or_default();
+    (None, or_log(value, "Namespace", name, labels).map(|labels| Event::Namespace(name.name.clone(), labels)))
+}
+
+fn volume_limits(value: &Value, name: &Name) -> Told {
+    (None, or_log(value, "CSINode", name, from::volume_limits).map(|limits| Event::VolumeLimits(Box::new(limits))))
+}
+
+fn volume_attachment(value: &Value, name: &Name) -> Told {
+    (None, or_log(value, "VolumeAttachment", name, from::volume_attachment).map(|held| Event::VolumeAttachment(Box::new(held))))
+}
+
+fn limit_range(value: &Value, name: &Name) -> Told {
+    (None, or_log(value, "LimitRange", name, from::limit_range).map(|range| Event::LimitRange(Box::new(range))))
 }
 
 fn scoring_policy(value: &Value, name: &Name) -> Told {
-    (or_log::<api::ScoringPolicy>(value, "ScoringPolicy", name).map(|object| Seen::ScoringPolicy(Box::new(object))), None)
-}
-
-fn node_overlay(value: &Value, name: &Name) -> Told {
-    (or_log::<api::NodeOverlay>(value, "NodeOverlay", name).map(|object| Seen::NodeOverlay(Box::new(object))), None)
+    let whole = |object: &api::ScoringPolicy, _: &mut Cx| object.clone();
+    (or_log(value, "ScoringPolicy", name, whole).map(|object| Seen::ScoringPolicy(Box::new(object))), None)
 }
 
 fn config_map(value: &Value, name: &Name) -> Told {
-    let Some(object) = or_log::<core::ConfigMap>(value, "ConfigMap", name) else { return (None, None) };
-    let binary = object.binary_data.into_iter().flatten().map(|(key, bytes)| (key, bytes.0));
-    let data: BTreeMap<String, Vec<u8>> =
-        object.data.into_iter().flatten().map(|(key, text)| (key, text.into_bytes())).chain(binary).collect();
-    (Some(Seen::ConfigMap { name: name.name.clone(), data }), None)
+    (or_log(value, "ConfigMap", name, bytes).map(|data| Seen::ConfigMap { name: name.name.clone(), data }), None)
+}
+
+fn bytes(object: &core::ConfigMap, _: &mut Cx) -> BTreeMap<String, Vec<u8>> {
+    let texts = object.data.iter().flatten().map(|(key, text)| (key.clone(), text.clone().into_bytes()));
+    let binary = object.binary_data.iter().flatten().map(|(key, bytes)| (key.clone(), bytes.0.clone()));
+    texts.chain(binary).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Groups, resources and verbs of the rules that hold in every mode.
+    fn granted() -> Vec<[Vec<String>; 3]> {
+        let chart = include_str!("../../../../charts/whittle/templates/clusterrole.yaml");
+        let rules = chart.split("{{- if").next().expect("a text has a beginning");
+        let list = |rule: &str, key: &str| {
+            let line = rule.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)).expect("a rule has all three");
+            line.trim_matches([' ', '[', ']']).split(',').map(|word| word.trim().trim_matches('"').to_owned()).collect()
+        };
+        let all = rules.split("\n  - ").skip(1);
+        all.map(|rule| ["apiGroups:", "resources:", "verbs:"].map(|key| list(rule, key))).collect()
+    }
+
+    #[test]
+    fn the_chart_lets_every_kind_be_watched() {
+        let granted = granted();
+        for kind in KINDS.iter().filter(|kind| kind.scope == Scope::Everywhere) {
+            let verbs = |rule: &&[Vec<String>; 3]| ["get", "list", "watch"].iter().all(|verb| rule[2].iter().any(|v| v == verb));
+            let named = |rule: &[Vec<String>; 3]| rule[0].iter().any(|g| g == kind.group) && rule[1].iter().any(|r| r == kind.plural);
+            assert!(granted.iter().filter(verbs).any(named), "{} {}", kind.group, kind.plural);
+        }
+    }
 }

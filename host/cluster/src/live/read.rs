@@ -23,15 +23,6 @@ pub(super) fn faultless(cx: &Cx) -> Result<(), String> {
     Err(all.join("; "))
 }
 
-/// Whether no rule was found broken and all was understood; what was not, with the fields.
-pub(super) fn whole(cx: &Cx) -> Result<(), String> {
-    faultless(cx)?;
-    if cx.unsupported.is_empty() {
-        return Ok(());
-    }
-    Err(format!("this version cannot act on {}", cx.unsupported.join(", ")))
-}
-
 fn at(path: &Path, what: &str) -> String {
     let path = path.to_string();
     if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") }

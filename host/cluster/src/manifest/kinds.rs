@@ -19,6 +19,13 @@ pub(super) enum Role {
     Job,
     DaemonSet,
     DisruptionBudget,
+    VolumeClaim,
+    Volume,
+    StorageClass,
+    VolumeLimits,
+    VolumeAttachment,
+    LimitRange,
+    NodeOverlay,
     PriorityClass,
     Namespace,
     ScoringPolicy,
@@ -29,7 +36,7 @@ pub(super) enum Role {
 }
 
 /// Kinds that are read or refused by name: group, the version that is read, kind.
-const KINDS: [(&str, &str, &str, Role); 21] = [
+const KINDS: [(&str, &str, &str, Role); 26] = [
     ("karpenter.sh", "v1", "NodePool", Role::NodePool),
     ("karpenter.sh", "v1", "NodeClaim", Role::NodeClaim),
     ("karpenter.k8s.aws", "v1", "EC2NodeClass", Role::NodeClass),
@@ -45,16 +52,21 @@ const KINDS: [(&str, &str, &str, Role); 21] = [
     ("scheduling.k8s.io", "v1", "PriorityClass", Role::PriorityClass),
     ("", "v1", "Namespace", Role::Namespace),
     ("batch", "v1", "CronJob", Role::Unsupported),
-    ("karpenter.sh", "v1alpha1", "NodeOverlay", Role::Unsupported),
+    ("karpenter.sh", "v1alpha1", "NodeOverlay", Role::NodeOverlay),
+    ("", "v1", "PersistentVolumeClaim", Role::VolumeClaim),
+    ("", "v1", "PersistentVolume", Role::Volume),
+    ("storage.k8s.io", "v1", "StorageClass", Role::StorageClass),
+    ("storage.k8s.io", "v1", "CSINode", Role::VolumeLimits),
+    ("storage.k8s.io", "v1", "VolumeAttachment", Role::VolumeAttachment),
     ("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", Role::Unsupported),
-    ("", "v1", "LimitRange", Role::Unsupported),
+    ("", "v1", "LimitRange", Role::LimitRange),
     ("scheduling.k8s.io", "v1alpha2", "Workload", Role::Unsupported),
     ("scheduling.k8s.io", "v1alpha2", "PodGroup", Role::Unsupported),
     ("whittle.sh", "v1alpha1", "ScoringPolicy", Role::ScoringPolicy),
 ];
 
 /// Podless kinds of the groups above. Every kind of any other group is skipped without a list.
-const PODLESS: [(&str, &[&str]); 4] = [
+const PODLESS: [(&str, &[&str]); 5] = [
     (
         "",
         &[
@@ -63,8 +75,6 @@ const PODLESS: [(&str, &[&str]); 4] = [
             "ConfigMap",
             "Endpoints",
             "Event",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
             "PodTemplate",
             "ResourceQuota",
             "Secret",
@@ -73,6 +83,7 @@ const PODLESS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("apps", &["ControllerRevision"]),
+    ("storage.k8s.io", &["CSIDriver", "CSIStorageCapacity", "VolumeAttributesClass"]),
     ("policy", &["Eviction", "PodSecurityPolicy"]),
     ("autoscaling.x-k8s.io", &["ProvisioningRequest"]),
 ];
@@ -176,7 +187,12 @@ mod tests {
             ("networking.k8s.io/v1", "Ingress", Ok(Role::Skip)),
             ("example.com/v1", "Deployment", Ok(Role::Skip)),
             ("batch/v1", "CronJob", Ok(Role::Unsupported)),
-            ("karpenter.sh/v1alpha1", "NodeOverlay", Ok(Role::Unsupported)),
+            ("karpenter.sh/v1alpha1", "NodeOverlay", Ok(Role::NodeOverlay)),
+            ("storage.k8s.io/v1", "StorageClass", Ok(Role::StorageClass)),
+            ("storage.k8s.io/v1", "CSIDriver", Ok(Role::Skip)),
+            ("storage.k8s.io/v1beta1", "StorageClass", Err("write apiVersion: storage.k8s.io/v1")),
+            ("v1", "PersistentVolumeClaim", Ok(Role::VolumeClaim)),
+            ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", Ok(Role::Unsupported)),
             ("apps/v1", "Deploymnet", Err("did you mean Deployment?")),
             ("v1", "Deploymnet", Err("did you mean Deployment of apiVersion apps/v1?")),
             ("v1", "Pood", Err("did you mean Pod?")),

@@ -1,6 +1,8 @@
 //! What a file holds.
 
-use whittle_model::{DaemonSet, Node, NodeClaim, NodePool, Pod};
+use whittle_model::{
+    DaemonSet, LimitRange, Node, NodeClaim, NodeOverlay, NodePool, Pod, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
+};
 
 use crate::from::{DisruptionBudgetObject, NamespaceObject, NodeClassObject, PriorityClassObject, ScoringPolicyObject, Workload};
 
@@ -23,6 +25,20 @@ pub enum Object {
     DaemonSet(Box<DaemonSet>),
     /// A PodDisruptionBudget.
     DisruptionBudget(DisruptionBudgetObject),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(Box<VolumeClaim>),
+    /// A PersistentVolume.
+    Volume(Box<Volume>),
+    /// A StorageClass.
+    StorageClass(Box<StorageClass>),
+    /// A CSINode: how many volumes a node may hold.
+    VolumeLimits(Box<VolumeLimits>),
+    /// A VolumeAttachment.
+    VolumeAttachment(Box<VolumeAttachment>),
+    /// A LimitRange.
+    LimitRange(Box<LimitRange>),
+    /// A NodeOverlay.
+    NodeOverlay(Box<NodeOverlay>),
     /// A PriorityClass.
     PriorityClass(PriorityClassObject),
     /// A Namespace.
@@ -77,6 +93,13 @@ impl Located<Object> {
             | Object::Workload(_)
             | Object::DaemonSet(_)
             | Object::DisruptionBudget(_)
+            | Object::VolumeClaim(_)
+            | Object::Volume(_)
+            | Object::StorageClass(_)
+            | Object::VolumeLimits(_)
+            | Object::VolumeAttachment(_)
+            | Object::LimitRange(_)
+            | Object::NodeOverlay(_)
             | Object::PriorityClass(_)
             | Object::Namespace(_)
             | Object::ScoringPolicy(_)

@@ -1,6 +1,8 @@
 //! Text into located objects. Every document is read, so that all faults are told at once.
 
-use k8s_openapi::api::{apps::v1 as apps, batch::v1 as batch, core::v1 as core, policy::v1 as policy, scheduling::v1 as scheduling};
+use k8s_openapi::api::{
+    apps::v1 as apps, batch::v1 as batch, core::v1 as core, policy::v1 as policy, scheduling::v1 as scheduling, storage::v1 as storage,
+};
 use serde::de::DeserializeOwned;
 use whittle_model::{Labels, NodePool};
 
@@ -129,6 +131,13 @@ impl Reader<'_> {
             Role::DisruptionBudget => {
                 self.typed::<policy::PodDisruptionBudget>(subject).map(|o| Object::DisruptionBudget(from::disruption_budget(&o, &mut cx)))
             }
+            Role::VolumeClaim
+            | Role::Volume
+            | Role::StorageClass
+            | Role::VolumeLimits
+            | Role::VolumeAttachment
+            | Role::LimitRange
+            | Role::NodeOverlay => self.fact(role, subject, &mut cx),
             Role::PriorityClass => {
                 self.typed::<scheduling::PriorityClass>(subject).map(|o| Object::PriorityClass(from::priority_class(&o, &mut cx)))
             }
@@ -154,6 +163,13 @@ impl Reader<'_> {
             | Role::Pod
             | Role::DaemonSet
             | Role::DisruptionBudget
+            | Role::VolumeClaim
+            | Role::Volume
+            | Role::StorageClass
+            | Role::VolumeLimits
+            | Role::VolumeAttachment
+            | Role::LimitRange
+            | Role::NodeOverlay
             | Role::PriorityClass
             | Role::Namespace
             | Role::ScoringPolicy
@@ -161,6 +177,46 @@ impl Reader<'_> {
             | Role::Unsupported => self.typed::<apps::Deployment>(subject).map(|o| from::deployment(&o, cx)),
         };
         workload.map(|w| Object::Workload(Box::new(w)))
+    }
+
+    /// Kinds that pods and nodes refer to.
+    fn fact(&mut self, role: Role, subject: &Subject<'_>, cx: &mut Cx) -> Option<Object> {
+        match role {
+            Role::VolumeClaim => {
+                self.typed::<core::PersistentVolumeClaim>(subject).map(|o| Object::VolumeClaim(Box::new(from::volume_claim(&o, cx))))
+            }
+            Role::Volume => self.typed::<core::PersistentVolume>(subject).map(|o| Object::Volume(Box::new(from::volume(&o, cx)))),
+            Role::StorageClass => {
+                self.typed::<storage::StorageClass>(subject).map(|o| Object::StorageClass(Box::new(from::storage_class(&o, cx))))
+            }
+            Role::VolumeLimits => {
+                self.typed::<storage::CSINode>(subject).map(|o| Object::VolumeLimits(Box::new(from::volume_limits(&o, cx))))
+            }
+            Role::VolumeAttachment => self
+                .typed::<storage::VolumeAttachment>(subject)
+                .map(|o| Object::VolumeAttachment(Box::new(from::volume_attachment(&o, cx)))),
+            Role::LimitRange => self.typed::<core::LimitRange>(subject).map(|o| Object::LimitRange(Box::new(from::limit_range(&o, cx)))),
+            Role::NodeOverlay
+            | Role::NodePool
+            | Role::NodeClass
+            | Role::NodeClaim
+            | Role::Node
+            | Role::Pod
+            | Role::Deployment
+            | Role::StatefulSet
+            | Role::ReplicaSet
+            | Role::ReplicationController
+            | Role::Job
+            | Role::DaemonSet
+            | Role::DisruptionBudget
+            | Role::PriorityClass
+            | Role::Namespace
+            | Role::ScoringPolicy
+            | Role::Skip
+            | Role::Unsupported => {
+                self.typed::<api::NodeOverlay>(subject).map(|o| Object::NodeOverlay(Box::new(from::node_overlay(&o, cx))))
+            }
+        }
     }
 
     /// The object as its API type. A mismatch is told and leaves nothing.
@@ -195,6 +251,13 @@ impl Reader<'_> {
             | Object::NodeClaim(_)
             | Object::Node(_)
             | Object::DisruptionBudget(_)
+            | Object::VolumeClaim(_)
+            | Object::Volume(_)
+            | Object::StorageClass(_)
+            | Object::VolumeLimits(_)
+            | Object::VolumeAttachment(_)
+            | Object::LimitRange(_)
+            | Object::NodeOverlay(_)
             | Object::PriorityClass(_)
             | Object::Namespace(_)
             | Object::ScoringPolicy(_)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::{Value, json};
-use whittle_model::{ClaimStatus, Labels, Timestamp, keys};
+use whittle_model::{ClaimStatus, Labels, Milestone, Timestamp, keys};
 
 use super::conditions::{ConditionStatus, Conditions, Standing};
 use super::patch::{Fields, ObjectPatch, amounts, list, missing};
@@ -69,6 +69,10 @@ fn conditions(
             None => all.set(&closer.cloned().unwrap_or_else(|| pending(kind, status)), None),
         }
     }
+    for (standing, at) in stages(status) {
+        all.set(&standing, at);
+    }
+    consistency(&mut all, status);
     for standing in more.iter().filter(|standing| !MILESTONES.contains(&standing.kind.as_str())) {
         let have = all.get(&standing.kind).is_some();
         if have || standing.status != ConditionStatus::Absent {
@@ -77,6 +81,46 @@ fn conditions(
     }
     all.sum_up(&MILESTONES);
     all.changed(was)
+}
+
+/// The conditions of a claim's later life, in the words of Karpenter; those that nothing is known of are absent.
+fn stages(status: &ClaimStatus) -> [(Standing, Option<Timestamp>); 6] {
+    [
+        because("Drifted", status.drifted.as_ref()),
+        since("Consolidatable", status.consolidatable),
+        because("DisruptionReason", status.disrupted.as_ref()),
+        stage("Drained", "Draining", status.drained),
+        stage("VolumesDetached", "AwaitingVolumeDetachment", status.volumes_detached),
+        since("InstanceTerminating", status.instance_terminating),
+    ]
+}
+
+fn because(kind: &str, why: Option<&(String, Timestamp)>) -> (Standing, Option<Timestamp>) {
+    why.map_or_else(|| (Standing::absent(kind), None), |(reason, at)| (Standing::holds_for(kind, reason), Some(*at)))
+}
+
+fn since(kind: &str, at: Option<Timestamp>) -> (Standing, Option<Timestamp>) {
+    (at.map_or_else(|| Standing::absent(kind), |_| Standing::holds(kind)), at)
+}
+
+fn stage(kind: &str, under_way: &str, milestone: Milestone) -> (Standing, Option<Timestamp>) {
+    const OVER: &str = "TerminationGracePeriodElapsed";
+    match milestone {
+        Milestone::Ahead => (Standing::absent(kind), None),
+        Milestone::Since(at) => (Standing::unknown(kind, under_way, under_way), Some(at)),
+        Milestone::GivenUp(at) => (Standing::fails(kind, OVER, OVER), Some(at)),
+        Milestone::Done(at) => (Standing::holds(kind), Some(at)),
+    }
+}
+
+/// A node that has what its claim promised is worth a word only where something else was said.
+fn consistency(all: &mut Conditions, status: &ClaimStatus) {
+    const KIND: &str = "ConsistentStateFound";
+    match &status.inconsistent {
+        Some((why, at)) => all.set(&Standing::fails(KIND, "ConsistencyCheckFailed", why), Some(*at)),
+        None if all.get(KIND).is_some_and(|c| c.status != "True") => all.set(&Standing::holds(KIND), None),
+        None => {}
+    }
 }
 
 /// A milestone that is not reached.

@@ -54,6 +54,12 @@ impl Standing {
         Self::new(kind, ConditionStatus::True, kind, "")
     }
 
+    /// A condition that holds for a reason of its own.
+    #[must_use]
+    pub fn holds_for(kind: &str, reason: &str) -> Self {
+        Self::new(kind, ConditionStatus::True, reason, reason)
+    }
+
     /// A condition that does not hold.
     #[must_use]
     pub fn fails(kind: &str, reason: &str, message: &str) -> Self {
@@ -113,7 +119,7 @@ impl Conditions {
         let place = self.all.iter().position(|c| c.type_ == standing.kind);
         let since = match place.map(|at| &self.all[at]) {
             Some(before) if before.status == status => before.last_transition_time.clone(),
-            None if standing.status == ConditionStatus::Unknown => self.created.clone(),
+            None if standing.status == ConditionStatus::Unknown && at.is_none() => self.created.clone(),
             Some(_) | None => time(at.unwrap_or(self.now)),
         };
         let condition = Condition {

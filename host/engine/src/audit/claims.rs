@@ -89,7 +89,10 @@ fn offering(world: &World, node: &PlannedNode, facts: &[&Facts<'_>], now: Timest
             (None, _) => "which does not exist",
             (Some(_), None) => "a type it does not name",
             (Some(o), Some(_)) if !for_sale(world, &key.instance_type, o, now) => "which is not for sale",
-            (Some(o), Some(f)) if !f.open.contains(&o) => "which its requirements refuse",
+            // Two reservations of one type in one zone go by the same name.
+            (Some(_), Some(f)) if !f.open.iter().any(|o| o.zone == key.zone && o.capacity_type == key.capacity_type) => {
+                "which its requirements refuse"
+            }
             (Some(_), Some(_)) => continue,
         };
         found.object("offering", format!("claim {name} counts on {key}, {why}"));

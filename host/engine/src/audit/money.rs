@@ -13,7 +13,7 @@ use crate::world::World;
 pub(super) fn check<'w>(world: &'w World, plan: &'w Plan, kinds: &mut Kinds<'w>, found: &mut Findings) {
     for node in &plan.nodes {
         any_price(node, found);
-        if plan.at_list {
+        if plan.at_list && node.choice.capacity_type != CapacityType::Reserved {
             list_price(world, node, &kinds.of(&node.claim), found);
         }
     }

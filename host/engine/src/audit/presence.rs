@@ -36,6 +36,9 @@ impl<'a> Outcome<'a> {
             keys::CAPACITY_TYPE => return Shown::Value(self.offering.capacity_type.name()),
             keys::INSTANCE_TYPE => return Shown::Value(&self.instance_type.name),
             keys::ZONE_ID if !self.offering.zone_id.is_empty() => return Shown::Value(&self.offering.zone_id),
+            keys::RESERVATION_ID | keys::RESERVATION_TYPE | keys::RESERVATION_INTERRUPTIBLE => {
+                return self.offering.reservation.as_ref().and_then(|r| r.label(key)).map_or(Shown::Absent, Shown::Value);
+            }
             _ => {}
         }
         if let Some(value) = self.claim.labels.get(key).or_else(|| self.instance_type.labels.get(key)) {

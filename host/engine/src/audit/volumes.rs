@@ -69,7 +69,8 @@ fn wish<'w>(world: &'w World, pod: &PodKey, volume: &'w PodVolume) -> Result<Wis
 
 fn bound<'w>(world: &'w World, claim: &VolumeClaim) -> Result<Wish<'w>, &'static str> {
     let volume = world.storage.volumes.get(&claim.volume).filter(|v| !v.deleting).ok_or("names a disk that is not there or goes")?;
-    if !claim.bind_completed {
+    // One that is not bound yet will be bound to the volume that it names.
+    if claim.phase == VolumeClaimPhase::Bound && !claim.bind_completed {
         return Err("is not bound yet");
     }
     let disk = (!volume.driver.is_empty()).then(|| (volume.driver.as_str(), volume.handle.clone()));

@@ -12,27 +12,34 @@ pub(crate) type Amounts = SmallVec<[i64; 5]>;
 
 /// The resources in play, by dimension.
 #[derive(Debug, Clone)]
-pub(crate) struct Dimensions(Vec<String>);
+pub(crate) struct Dimensions {
+    names: Vec<String>,
+    /// Number of the first that counts volumes; those that do are the last.
+    pub(crate) volumes: usize,
+}
 
 impl Dimensions {
-    /// CPU, memory and pods always, then whatever else `requests` name.
-    pub(crate) fn of<'a>(requests: impl Iterator<Item = &'a Resources>) -> Self {
+    /// CPU, memory and pods always, then whatever else `requests` name, then what counts volumes.
+    pub(crate) fn of<'a>(requests: impl Iterator<Item = &'a Resources>, volumes: impl Iterator<Item = String>) -> Self {
         let mut others = BTreeSet::new();
         for each in requests {
             others.extend(each.iter().map(|(name, _)| name.to_owned()).filter(|n| n != CPU && n != MEMORY && n != PODS));
         }
         let disk = others.remove(EPHEMERAL_STORAGE).then(|| EPHEMERAL_STORAGE.to_owned());
-        Self([CPU, MEMORY, PODS].into_iter().map(str::to_owned).chain(disk).chain(others).collect())
+        let mut names: Vec<String> = [CPU, MEMORY, PODS].into_iter().map(str::to_owned).chain(disk).chain(others).collect();
+        let first = names.len();
+        names.extend(volumes);
+        Self { names, volumes: first }
     }
 
     /// The names, by dimension.
     pub(crate) fn names(&self) -> &[String] {
-        &self.0
+        &self.names
     }
 
     /// The dense form of `resources`; what is not in play is left out.
     pub(crate) fn dense(&self, resources: &Resources) -> Amounts {
-        self.0.iter().map(|name| resources.get(name)).collect()
+        self.names.iter().map(|name| resources.get(name)).collect()
     }
 }
 

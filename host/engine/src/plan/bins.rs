@@ -1,29 +1,34 @@
 //! Room that is paid for already: nodes that exist and claims in flight. Placements are applied to
 //! it and can be undone, so that a what-if needs no copy.
 
+mod land;
+mod obstacles;
+
 use std::collections::BTreeMap;
 
-use whittle_model::{Labels, Node, NodeClaim, Pod, PodKey, Requirement, Requirements, Resources, Taint, keys, taint};
+use whittle_model::{Labels, Node, NodeClaim, PodKey, Requirements, Taint, keys, taint};
 
-use super::amounts::{Amounts, Dimensions, add, times};
+use super::amounts::{Amounts, Dimensions, add, fits, times};
 use super::classes::Class;
 use super::field::Mask;
-use super::states::{States, offering_allows, type_allows};
-use super::tables::alternatives;
+use super::ports::PortSet;
+use super::premises::Premises;
+use super::states::States;
 use super::topology::class_rules::Level;
 use super::topology::set::Set;
 use super::topology::tally::{CounterId, Local, Tally, put, there};
 use super::topology::wishes::{Asking, Wish, beside, lasting};
 use super::topology::{FilterId, HOST, Topology};
 use crate::world::World;
+use land::Land;
 
 /// What is known of the labels of a node-to-be.
 #[derive(Debug)]
 enum Face<'w> {
     /// They are settled.
     Labels(&'w Labels),
-    /// It is not bought yet: whatever these requirements admit, with these labels of its own.
-    Requirements(&'w Requirements, &'w Labels),
+    /// It is not bought yet: whatever these requirements admit.
+    Requirements(&'w Requirements),
 }
 
 /// One node or claim in flight.
@@ -40,15 +45,20 @@ pub(crate) struct Bin<'w> {
     reach: Vec<Set>,
     /// The node filters it does not pass.
     outside: Vec<FilterId>,
+    /// The host ports that are taken.
+    barred: PortSet,
+    /// Volumes on it that pods to be placed share.
+    volumes: Vec<u32>,
 }
 
 /// One placement that can be undone.
 #[derive(Debug)]
 struct Entry {
     bin: usize,
-    need: Amounts,
-    count: i64,
+    taken: Amounts,
     local: Local,
+    barred: PortSet,
+    volumes: usize,
 }
 
 /// All bins in order of use, with an undo log.
@@ -76,19 +86,26 @@ enum Answer {
 
 impl<'w> Bins<'w> {
     /// The bins of a world: initialized nodes first, then by name.
-    pub(crate) fn new(world: &'w World, dimensions: &Dimensions, topology: &Topology<'w>, mut running: BTreeMap<&'w str, Local>) -> Self {
+    pub(crate) fn new(
+        world: &'w World,
+        dimensions: &Dimensions,
+        premises: &Premises<'w>,
+        topology: &Topology<'w>,
+        mut running: BTreeMap<&'w str, Local>,
+    ) -> Self {
+        let land = Land { world, dimensions, premises };
         let mut all: Vec<Bin<'w>> = Vec::new();
         for node in world.nodes.values() {
             let claim = world.claim_of(node);
             if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) && !world.pinned(&node.name) {
-                let mut bin = node_bin(world, node, claim, dimensions);
+                let mut bin = land.node_bin(node, claim);
                 bin.local = running.remove(node.name.as_str()).unwrap_or_default();
                 all.push(bin);
             }
         }
         for claim in world.claims.values() {
             if !claim.deleting && !world.leaving.contains(&claim.name) && world.node_of(claim).is_none() {
-                all.push(claim_bin(world, claim, dimensions));
+                all.push(land.claim_bin(claim));
             }
         }
         all.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(b.name)));
@@ -108,7 +125,7 @@ impl<'w> Bins<'w> {
             let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
             bin.outside = match bin.face {
                 Face::Labels(labels) => topology.outside(labels, &taints, false),
-                Face::Requirements(have, _) => topology.outside_of(have, &taints),
+                Face::Requirements(have) => topology.outside_of(have, &taints),
             };
             for key in HOST + 1..topology.keys() {
                 bin.reach[key].iter().for_each(|domain| self.inside[key][domain as usize].insert(number));
@@ -147,8 +164,18 @@ impl<'w> Bins<'w> {
         let pods = u32::try_from(count).expect("fewer pods than 2^32");
         let count = i64::try_from(count).expect("fewer pods than 2^63");
         let target = &mut self.all[bin];
-        self.log.push(Entry { bin, need: class.need.clone(), count, local: target.local.clone() });
-        add(&mut target.free, &class.need, -count);
+        let mut taken = Amounts::from_elem(0, target.free.len());
+        add(&mut taken, &class.need, count);
+        let (local, barred, volumes) = (target.local.clone(), target.barred.clone(), target.volumes.len());
+        for (dimension, volume) in &class.shared {
+            if !target.volumes.contains(volume) {
+                target.volumes.push(*volume);
+                taken[*dimension] += 1;
+            }
+        }
+        target.barred.join(&class.ports.bars);
+        add(&mut target.free, &taken, -1);
+        self.log.push(Entry { bin, taken, local, barred, volumes });
         for counter in class.company.counts.iter().filter(|c| !target.outside.contains(&topology.counters[**c as usize].filter)) {
             put(&mut target.local, *counter, pods);
         }
@@ -172,8 +199,10 @@ impl<'w> Bins<'w> {
     pub(crate) fn undo(&mut self) {
         for entry in self.log.drain(..).rev() {
             let bin = &mut self.all[entry.bin];
-            add(&mut bin.free, &entry.need, entry.count);
+            add(&mut bin.free, &entry.taken, 1);
             bin.local = entry.local;
+            bin.barred = entry.barred;
+            bin.volumes.truncate(entry.volumes);
         }
     }
 
@@ -222,24 +251,16 @@ impl Face<'_> {
     fn reach(&self, topology: &Topology<'_>, key: usize) -> Set {
         match self {
             Self::Labels(labels) => topology.reach_of_labels(key, labels),
-            Self::Requirements(have, labels) => {
-                let own = topology.reach_of_labels(key, labels);
-                if own.is_empty() { topology.reach_of_requirements(key, have) } else { own }
-            }
+            Self::Requirements(have) => topology.reach_of_requirements(key, have),
         }
     }
 }
 
 impl Bin<'_> {
-    /// Whether it may not be used yet.
-    pub(crate) fn on_its_way(&self) -> bool {
-        !self.initialized
-    }
-
     fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
         let Asking { class, level, wishes, tally } = asking;
-        let count = times(&class.need, &self.free, most);
-        if count == 0 || !self.admits(class, level, states.wanted(level.profile)) {
+        let count = self.times(class, most);
+        if count == 0 || class.ports.takes.meets(&self.barred) || !self.admits(class, level, states.wanted(level.profile)) {
             return Answer::Never;
         }
         let beside = usize::try_from(beside(level, &self.local, tally)).unwrap_or(usize::MAX);
@@ -250,7 +271,7 @@ impl Bin<'_> {
             return Answer::NotNow;
         }
         // Where its own pods count, they are placed one by one.
-        let one = !wishes.is_empty() || !lasting(level);
+        let one = !wishes.is_empty() || !lasting(level) || !class.ports.is_empty();
         Answer::Welcome(count.min(beside).min(if one { 1 } else { usize::MAX }))
     }
 
@@ -269,10 +290,20 @@ impl Bin<'_> {
         if self.taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations)) {
             return false;
         }
-        match self.face {
-            Face::Labels(labels) => wanted.met_by(labels),
-            Face::Requirements(have, _) => certain(have, wanted),
+        self.suits(wanted)
+    }
+
+    /// How many pods of `class` have room, at most `most`.
+    fn times(&self, class: &Class<'_>, most: usize) -> usize {
+        if class.shared.is_empty() {
+            return times(&class.need, &self.free, most);
         }
+        let (first, mut free) = (class.need_beside(&self.volumes), self.free.clone());
+        if !fits(&first, &free) {
+            return 0;
+        }
+        free.iter_mut().zip(first.iter().zip(&class.need)).for_each(|(free, (first, need))| *free -= first - need);
+        times(&class.need, &free, most)
     }
 }
 
@@ -292,119 +323,6 @@ fn usable_node(node: &Node, claim: Option<&NodeClaim>) -> bool {
     let managed = node.labels.contains_key(keys::NODE_POOL);
     // A node of ours whose claim is not known may be on its way out: nothing is planned on it.
     !going && !node.cordoned && (claim.is_some() || !managed)
-}
-
-fn node_bin<'w>(world: &'w World, node: &'w Node, claim: Option<&'w NodeClaim>, dimensions: &Dimensions) -> Bin<'w> {
-    let initialized = claim.is_none_or(|c| c.status.initialized.is_some());
-    // Until a node is initialized its kubelet may not have told all it has: the claim knows.
-    let allocatable = match claim {
-        Some(claim) if !initialized => &claim.status.allocatable,
-        _ => &node.allocatable,
-    };
-    let startup = claim.map_or(&[][..], |c| &c.startup_taints[..]);
-    let passing = |t: &&Taint| !initialized && (keys::ephemeral_taint(&t.key) || startup.contains(t));
-    // Until it is registered it does not bear what its claim will give it.
-    let (labels, taints) = match claim.filter(|c| c.status.registered.is_none()) {
-        Some(claim) => (&claim.labels, &claim.taints),
-        None => (&node.labels, &node.taints),
-    };
-    let taints: Vec<&Taint> = taints.iter().filter(|t| !passing(t)).collect();
-    let usage = world.usage.get(&node.name);
-    let mut free = dimensions.dense(allocatable);
-    if let Some(usage) = usage {
-        add(&mut free, &dimensions.dense(&usage.total), -1);
-    }
-    reserve_for_daemons(world, labels, &taints, usage.map(|u| &u.daemons), dimensions, &mut free);
-    bin(&node.name, initialized, Face::Labels(labels), taints, free)
-}
-
-fn bin<'w>(name: &'w str, initialized: bool, face: Face<'w>, taints: Vec<&'w Taint>, free: Amounts) -> Bin<'w> {
-    Bin { name, initialized, face, taints, free, local: Local::new(), reach: Vec::new(), outside: Vec::new() }
-}
-
-/// A claim whose node has not joined. Until it is bought, it counts as the smallest of the types it
-/// may become: what is planned on it must fit whichever is bought.
-fn claim_bin<'w>(world: &'w World, claim: &'w NodeClaim, dimensions: &Dimensions) -> Bin<'w> {
-    let taints: Vec<&Taint> = claim.taints.iter().collect();
-    let launched = claim.status.launched.is_some();
-    let (face, free) = if launched {
-        let mut free = dimensions.dense(&claim.status.allocatable);
-        reserve_for_daemons(world, &claim.labels, &taints, None, dimensions, &mut free);
-        (Face::Labels(&claim.labels), free)
-    } else {
-        (Face::Requirements(&claim.requirements, &claim.labels), smallest(world, claim, &taints, dimensions))
-    };
-    bin(&claim.name, false, face, taints, free)
-}
-
-fn smallest(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Amounts {
-    let names = claim.requirements.get(keys::INSTANCE_TYPE).map(|r| r.values().clone()).unwrap_or_default();
-    let catalog = world.catalog_of(claim);
-    let daemons = possible_daemons(world, claim, taints, dimensions);
-    let mut least: Option<Amounts> = None;
-    for instance_type in names.iter().filter_map(|name| catalog?.get(name)) {
-        let mut room = dimensions.dense(&instance_type.allocatable);
-        for (share, alternatives) in &daemons {
-            let there = |a: &Requirements| {
-                type_allows(instance_type, a) && instance_type.offerings.iter().any(|o| o.available && offering_allows(o, a))
-            };
-            if alternatives.iter().any(there) {
-                add(&mut room, share, -1);
-            }
-        }
-        match &mut least {
-            None => least = Some(room),
-            Some(least) => least.iter_mut().zip(&room).for_each(|(l, r)| *l = (*l).min(*r)),
-        }
-    }
-    least.unwrap_or_else(|| dimensions.dense(&Resources::default()))
-}
-
-/// Daemons that may come to run on what the claim becomes: what each takes, and the requirements of
-/// which one has to be met.
-fn possible_daemons(world: &World, claim: &NodeClaim, taints: &[&Taint], dimensions: &Dimensions) -> Vec<(Amounts, Vec<Requirements>)> {
-    let mut daemons = Vec::new();
-    for pod in world.daemon_sets.values().map(|set| &set.template).filter(|pod| tolerated(taints, pod)) {
-        let agrees = |wanted: &Requirements| {
-            wanted.iter().all(|w| settled(claim, w)) && claim.requirements.compatible(wanted, &keys::well_known).is_ok()
-        };
-        let together = alternatives(pod).into_iter().filter(agrees);
-        let together = together.map(|wanted| {
-            let mut both = claim.requirements.clone();
-            both.add_all(&wanted);
-            both
-        });
-        daemons.push((dimensions.dense(&pod.requests), together.collect()));
-    }
-    daemons
-}
-
-/// Whether the claim's own labels, where no type or offering has a say, meet what is wanted.
-fn settled(claim: &NodeClaim, wanted: &Requirement) -> bool {
-    keys::well_known(wanted.key()) || claim.labels.get(wanted.key()).map_or_else(|| wanted.admits_absence(), |v| wanted.allows(v))
-}
-
-/// Takes from `free` what daemons will still ask for on a node with these labels and taints; those
-/// of `present` have their pod there already.
-fn reserve_for_daemons(
-    world: &World,
-    labels: &Labels,
-    taints: &[&Taint],
-    present: Option<&BTreeMap<PodKey, usize>>,
-    dimensions: &Dimensions,
-    free: &mut [i64],
-) {
-    for daemon_set in world.daemon_sets.values() {
-        let pod = &daemon_set.template;
-        let missing = !present.is_some_and(|p| p.contains_key(&daemon_set.key)) && tolerated(taints, pod);
-        if missing && alternatives(pod).iter().any(|a| a.met_by(labels)) {
-            add(free, &dimensions.dense(&pod.requests), -1);
-        }
-    }
-}
-
-fn tolerated(taints: &[&Taint], pod: &Pod) -> bool {
-    taints.iter().all(|t| !t.repels() || t.tolerated_by(&pod.tolerations))
 }
 
 /// Whether a taint keeps pods with these tolerations off, for the refusals of a plan.

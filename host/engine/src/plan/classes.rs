@@ -1,12 +1,15 @@
 //! Pods to be placed, gathered into classes: pods of one class are the same to every rule of
 //! placement, so each rule is asked once for all of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 use whittle_model::{PodKey, Resources, Timestamp, Toleration};
 
 use super::amounts::{Amounts, Dimensions};
+use super::ports::PortUse;
+use super::premises::Premises;
 use super::pricer::Pricer;
 use super::states::{ProfileId, States};
 use super::tables::alternatives_of;
@@ -31,8 +34,14 @@ pub(crate) struct Class<'w> {
     pub(crate) need: Amounts,
     /// The sets of requirements any one of which has to be met.
     pub(crate) profiles: SmallVec<[ProfileId; 1]>,
+    /// The same without what its volumes demand: as documented, that is no matter of the domains it is counted in.
+    pub(crate) own: SmallVec<[ProfileId; 1]>,
     /// What it asks for beyond that, and in which counts its pods are.
     pub(crate) company: Company,
+    /// The host ports it takes.
+    pub(crate) ports: PortUse,
+    /// Volumes that its pods share with each other or with other pods: dimension and number.
+    pub(crate) shared: Vec<(usize, u32)>,
     /// What tells its pods from others of their shape for policies: see [`Askers::split_value`].
     pub(crate) split: Vec<i64>,
     /// Its asker.
@@ -56,7 +65,7 @@ impl Class<'_> {
 
     /// Whether two of its pods exclude each other from a node.
     pub(crate) fn alone(&self) -> bool {
-        self.required().host.iter().any(|rule| rule.kind == Aim::Apart && rule.me)
+        !self.ports.is_empty() || self.required().host.iter().any(|rule| rule.kind == Aim::Apart && rule.me)
     }
 
     /// Whether it and `other` exclude each other from a node.
@@ -64,7 +73,16 @@ impl Class<'_> {
         let refuses = |a: &Self, b: &Self| {
             a.required().host.iter().any(|rule| rule.kind == Aim::Apart && b.company.counts.binary_search(&rule.counter).is_ok())
         };
-        refuses(self, other) || refuses(other, self)
+        refuses(self, other) || refuses(other, self) || self.ports.collides(&other.ports)
+    }
+
+    /// What its next pod needs where these volumes are attached already.
+    pub(crate) fn need_beside<'c>(&'c self, attached: &[u32]) -> Cow<'c, [i64]> {
+        let mut need = Cow::Borrowed(&self.need[..]);
+        for (dimension, _) in self.shared.iter().filter(|(_, volume)| !attached.contains(volume)) {
+            need.to_mut()[*dimension] += 1;
+        }
+        need
     }
 }
 
@@ -75,13 +93,14 @@ pub(crate) struct Run {
     pub(crate) count: usize,
 }
 
-/// What makes pods of one class: shape, terms that select them, and what policies look at.
-type Sort = (u32, (u32, u32), Vec<i64>);
+/// What makes pods of one class: shape, what their volumes demand, terms that select them, and what policies look at.
+type Sort = (u32, Option<u32>, (u32, u32), Vec<i64>);
 
 /// Where classes come from.
 pub(crate) struct Sorting<'a, 'w, 'p> {
     pub(crate) world: &'w World,
     pub(crate) dimensions: &'a Dimensions,
+    pub(crate) premises: &'a Premises<'w>,
     pub(crate) topology: &'a mut Topology<'w>,
     pub(crate) states: &'a mut States,
     pub(crate) pricer: &'a mut Pricer<'p>,
@@ -97,22 +116,38 @@ impl<'w> Sorting<'_, 'w, '_> {
             let member = Member { created: record.created, uid: &record.uid, key };
             let stance = self.topology.stance(self.world, record);
             let split = self.pricer.askers.split(self.world, record, &mut self.pricer.words);
-            sorted.entry((record.shape, stance, split)).or_default().push(member);
+            let volumes = if record.volumes.is_empty() { None } else { self.premises.volumes.demand_of(key) };
+            sorted.entry((record.shape, volumes, stance, split)).or_default().push(member);
         }
         let mut classes: Vec<Class<'w>> = sorted.into_iter().map(|(sort, members)| self.class(sort, members)).collect();
-        classes.sort_by(|a, b| b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1])).then_with(|| first(a).cmp(&first(b))));
+        // What only stands for pods to come gives way to all that are there.
+        let standing_in = |class: &Class<'w>| class.members.first().is_some_and(|m| self.world.buffers.holds(m.key));
+        classes.sort_by(|a, b| {
+            let size = || b.need[0].cmp(&a.need[0]).then(b.need[1].cmp(&a.need[1]));
+            standing_in(a).cmp(&standing_in(b)).then_with(size).then_with(|| first(a).cmp(&first(b)))
+        });
         classes
     }
 
-    fn class(&mut self, (shape, stance, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
+    fn class(&mut self, (shape, volumes, stance, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
         members.sort_by(|a, b| (a.created, a.uid).cmp(&(b.created, b.uid)));
         let shape = self.world.shapes.value(shape);
-        let need = self.dimensions.dense(&shape.requests);
+        let mut need = self.dimensions.dense(&shape.requests);
+        let mut alternatives = alternatives_of(&shape.affinity);
+        let demand = volumes.map(|number| self.premises.volumes.demand(number));
+        demand.iter().for_each(|demand| demand.add_own(&mut need, self.dimensions.volumes));
         let asker = self.pricer.asker(&members, &need, self.now);
-        let alternatives = alternatives_of(&shape.affinity);
+        let own = alternatives.iter().map(|wanted| self.states.profile(wanted, asker)).collect();
+        let mut shared = Vec::new();
+        if let Some(demand) = demand {
+            alternatives = demand.along(&alternatives);
+            shared = demand.shared.iter().map(|(driver, volume)| (self.dimensions.volumes + driver, *volume)).collect();
+        }
         let profiles = alternatives.iter().map(|wanted| self.states.profile(wanted, asker)).collect();
         let company = self.topology.company(stance, &alternatives, self.states, asker);
-        Class { requests: &shape.requests, tolerations: &shape.tolerations, need, profiles, company, split, asker, members }
+        let ports = self.premises.ports.used(&shape.host_ports);
+        let (requests, tolerations) = (&shape.requests, &shape.tolerations[..]);
+        Class { requests, tolerations, need, profiles, own, company, ports, shared, split, asker, members }
     }
 }
 

@@ -9,7 +9,7 @@ use whittle_model::{Micros, Toleration};
 use super::amounts::fits;
 use super::bins::repelling;
 use super::classes::Class;
-use super::greedy::{Bench, Draft, Ground, OpenClaim, charge, open};
+use super::greedy::{Bench, Draft, Ground, OpenClaim, charge, clear_of_daemons, open};
 use super::limits::Remaining;
 use super::states::{ProfileId, StateId};
 use super::topology::asks::Aim;
@@ -55,7 +55,13 @@ pub(crate) fn translate(bench: &mut Bench<'_, '_>, left: &[usize], remaining: &R
             let mine: Vec<usize> = class.profiles.iter().filter_map(|p| profiles.binary_search(p).ok()).collect();
             (0..sources.len()).filter(|kind| open[sources[*kind].pool] && mine.iter().any(|p| admitted[*kind].contains(p))).collect()
         });
-        let mut allowed: Vec<usize> = reachable.iter().copied().filter(|kind| fits(&class.need, &problem.kinds[*kind].capacity)).collect();
+        let alone = class.need_beside(&[]);
+        let barred = |kind: usize| {
+            let table = &bench.tables.pools[sources[kind].pool];
+            !class.ports.is_empty() && class.ports.takes.meets(&table.rows[table.offers[sources[kind].offer].row as usize].barred)
+        };
+        let fitting = |kind: &usize| fits(&alone, &problem.kinds[*kind].capacity) && !barred(*kind);
+        let mut allowed: Vec<usize> = reachable.iter().copied().filter(fitting).collect();
         let tier = allowed.iter().map(|kind| bench.tables.pools[sources[*kind].pool].tier).min();
         allowed.retain(|kind| Some(bench.tables.pools[sources[*kind].pool].tier) == tier);
         problem.classes.push(crate::pack::Class {
@@ -92,7 +98,8 @@ fn openings(bench: &mut Bench<'_, '_>) -> Openings {
 /// One kind for each row and set of profiles that its offerings admit: the best-ranked of them.
 fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (Vec<Kind>, Vec<Source>, Vec<BTreeSet<usize>>) {
     let (mut kinds, mut sources, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
-    for (pool, table) in bench.tables.pools.iter().enumerate() {
+    // What is reserved is counted, which kinds are not: the greedy's claims there stay.
+    for (pool, table) in bench.tables.pools.iter().enumerate().filter(|(_, table)| !table.reserved) {
         for row in &table.rows {
             if remaining.limited(pool) && remaining.crossed(pool, &row.instance_type.capacity).is_some() {
                 continue;
@@ -151,7 +158,7 @@ fn add_conflicts(bench: &mut Bench<'_, '_>, wanted: &[usize], problem: &mut Prob
     for (at, number) in wanted.iter().enumerate() {
         let class = &bench.classes[*number];
         let counts: Vec<u32> = class.company.counts.iter().copied().filter(|counter| excluded.contains(counter)).collect();
-        groups.entry((&class.profiles[..], aparts(class), counts)).or_default().push(at);
+        groups.entry((&class.profiles[..], aparts(class), counts, &class.ports)).or_default().push(at);
     }
     let groups: Vec<Vec<usize>> = groups.into_values().collect();
     for (n, left) in groups.iter().enumerate() {
@@ -245,7 +252,13 @@ impl Translated {
             let current = claim.get_or_insert_with(|| OpenClaim::new(source.pool, base, bench.tables.dimensions.names().len()));
             let state = classes[number].profiles.iter().find_map(|profile| {
                 let state = bench.states.merge(bench.tables, current.state, *profile)?;
+                let state = clear_of_daemons(bench.states, bench.tables, state, &classes[number])?;
                 bench.states.get(state).offers.contains(source.offer).then_some(state)
+            });
+            // Volumes that pods share are no part of the problem.
+            let state = state.filter(|_| {
+                let class = &classes[number];
+                class.shared.is_empty() || current.has_volumes(bench, source.offer, class, count)
             });
             match state {
                 Some(state) => current.take(bench, tally, number, count, state, &mut |_, _, _| ()),

@@ -15,6 +15,7 @@ use super::greedy::{Bench, Draft, Ground, OpenClaim, pack};
 use super::limits::Remaining;
 use super::mix::{Mix, Part};
 use super::pricer::{ASKED_AGAIN, Price};
+use super::reserved;
 use super::states::{State, StateId};
 use super::tables::PoolTable;
 use super::topology::tally::{Local, Tally};
@@ -162,7 +163,7 @@ pub(crate) fn second_helping(
         if best.unplaced.is_empty() {
             break;
         }
-        let mut left = remaining.clone();
+        let mut left = reserved::after(remaining, &best.claims);
         for claim in &best.claims {
             left.take(claim.pool, &largest_of(&bench.tables.pools[claim.pool], &claim.types));
         }
@@ -226,7 +227,8 @@ fn finish_claim(
             best_of_one_way(table, allowed.into_iter())
         }
     };
-    if found.is_empty() {
+    let unit = table.reserved.then(|| reserved::named(&state.requirements)).flatten();
+    if found.is_empty() || (table.reserved && !unit.is_some_and(|reservation| remaining.reserve(reservation))) {
         return Ok(None);
     }
     let found = shortened(table, state, found);

@@ -188,18 +188,3 @@ pub(crate) fn lowered(requirements: &Requirements, shortages: &[Shortage]) -> Re
     }
     lowered
 }
-
-impl std::fmt::Display for Shortage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plain = self.key.rsplit('/').next().unwrap_or_default();
-        let what = match plain {
-            "instance-family" => "families".to_owned(),
-            "instance-category" => "categories".to_owned(),
-            "instance-type" => "instance types".to_owned(),
-            "capacity-type" => "capacity types".to_owned(),
-            "zone" => "zones".to_owned(),
-            _ => format!("values of {}", self.key),
-        };
-        write!(f, "{} {what} wanted, {} fit", self.wanted, self.have)
-    }
-}

@@ -9,12 +9,13 @@ use super::classes::{Class, Run};
 use super::field::{Cursor, Field};
 use super::flexible::Counts;
 use super::limits::Remaining;
+use super::ports::PortSet;
 use super::pricer::Pricer;
+use super::reserved;
 use super::states::{StateId, States};
 use super::tables::Tables;
 use super::topology::asks::Aim;
 use super::topology::class_rules::Level;
-use super::topology::set::Set;
 use super::topology::tally::{Local, Tally};
 use super::topology::wishes::{Asking, Wish, beside, lasting};
 use super::topology::{HOST, Topology};
@@ -30,6 +31,10 @@ pub(crate) struct OpenClaim {
     pub(crate) content: Vec<(usize, usize)>,
     /// Its pods by counter.
     pub(crate) local: Local,
+    /// The host ports that its pods bar.
+    pub(crate) barred: PortSet,
+    /// Volumes that pods share and that it has to attach.
+    pub(crate) volumes: Vec<u32>,
 }
 
 /// Claims to be made, and pods that found no place on them.
@@ -70,7 +75,8 @@ enum Answer {
 impl OpenClaim {
     /// A claim with nothing in it.
     pub(crate) fn new(pool: usize, state: StateId, width: usize) -> Self {
-        Self { pool, state, used: Amounts::from_elem(0, width), pods: 0, content: Vec::new(), local: Local::new() }
+        let (used, barred, volumes) = (Amounts::from_elem(0, width), PortSet::default(), Vec::new());
+        Self { pool, state, used, pods: 0, content: Vec::new(), local: Local::new(), barred, volumes }
     }
 
     /// Takes `count` pods of a class in and goes over to `state`; `crowd` is told of each counter that
@@ -88,6 +94,13 @@ impl OpenClaim {
         let before = std::mem::replace(&mut self.state, state);
         self.pods += count;
         add(&mut self.used, &class.need, i64::try_from(count).expect("fewer pods than 2^63"));
+        self.barred.join(&class.ports.bars);
+        for (dimension, volume) in &class.shared {
+            if !self.volumes.contains(volume) {
+                self.volumes.push(*volume);
+                self.used[*dimension] += 1;
+            }
+        }
         match self.content.last_mut() {
             Some((last, so_far)) if *last == number => *so_far += count,
             _ => self.content.push((number, count)),
@@ -111,16 +124,22 @@ impl OpenClaim {
         if !level.host.is_empty() && beside(level, &self.local, tally) == 0 {
             return if lasting(level) { Answer::Never } else { Answer::NotNow };
         }
-        let table = &bench.tables.pools[self.pool];
+        if class.ports.takes.meets(&self.barred) {
+            return Answer::Never;
+        }
+        let (table, need) = (&bench.tables.pools[self.pool], class.need_beside(&self.volumes));
         // Asked first of what is there already: most refusals end here.
-        if !bench.states.get(self.state).has_room(table, &self.used, &class.need) {
+        if !bench.states.get(self.state).has_room(table, &self.used, &need) {
             return Answer::Never;
         }
         if super::bins::repelled(&table.pool.template.taints, class, level) {
             return Answer::Never;
         }
-        let Some(state) = bench.states.merge(bench.tables, self.state, level.profile) else { return Answer::Never };
-        if state != self.state && !bench.states.get(state).has_room(table, &self.used, &class.need) {
+        let merged = bench.states.merge(bench.tables, self.state, level.profile);
+        let Some(state) = merged.and_then(|state| clear_of_daemons(bench.states, bench.tables, state, class)) else {
+            return Answer::Never;
+        };
+        if state != self.state && !bench.states.get(state).has_room(table, &self.used, &need) {
             return Answer::Never;
         }
         // What refuses a claim without wishes will be there tomorrow too.
@@ -131,7 +150,7 @@ impl OpenClaim {
     /// The state once the wishes are met that a claim in `state` does not meet already.
     fn pinned(&self, bench: &mut Bench<'_, '_>, class: &Class<'_>, state: StateId, wishes: &[Wish]) -> Option<StateId> {
         let Some((wish, others)) = wishes.split_first() else {
-            return self.stays_flexible(bench, state, &class.need).then_some(state);
+            return self.stays_flexible(bench, state, &class.need_beside(&self.volumes)).then_some(state);
         };
         if wish.follow.is_some_and(|counter| super::topology::tally::there(&self.local, counter) == 0) {
             return None;
@@ -140,9 +159,7 @@ impl OpenClaim {
         if reach.is_empty() {
             return if wish.must { None } else { self.pinned(bench, class, state, others) };
         }
-        let suits = |reach: &Set| reach.within(&wish.allowed) && (!wish.single || reach.single().is_some());
-        // What is for sale today may leave no choice, and does not bind who buys tomorrow: the claim has to say it.
-        if suits(&reach) && suits(&bench.topology.reach_of_requirements(wish.key, &bench.states.get(state).requirements)) {
+        if reach.within(&wish.allowed) && (!wish.single || reach.single().is_some()) {
             return self.pinned(bench, class, state, others);
         }
         if !wish.single {
@@ -161,15 +178,23 @@ impl OpenClaim {
         class: &Class<'_>,
         state: StateId,
         wish: &Wish,
-        domains: &Set,
+        domains: &super::topology::set::Set,
         others: &[Wish],
     ) -> Option<StateId> {
         let profile = bench.topology.pin(bench.states, wish.key, domains, class.asker);
         let pinned = bench.states.merge(bench.tables, state, profile)?;
-        if !bench.states.get(pinned).has_room(&bench.tables.pools[self.pool], &self.used, &class.need) {
+        if !bench.states.get(pinned).has_room(&bench.tables.pools[self.pool], &self.used, &class.need_beside(&self.volumes)) {
             return None;
         }
         self.pinned(bench, class, pinned, others)
+    }
+
+    /// Whether a node of this offering's type has room for so many pods more with the volumes that they share.
+    pub(crate) fn has_volumes(&self, bench: &Bench<'_, '_>, offer: usize, class: &Class<'_>, count: usize) -> bool {
+        let table = &bench.tables.pools[self.pool];
+        let mut used = self.used.clone();
+        add(&mut used, &class.need, i64::try_from(count).expect("fewer pods than 2^63") - 1);
+        super::amounts::fits_on_top(&used, &class.need_beside(&self.volumes), &table.rows[table.offers[offer].row as usize].room)
     }
 
     /// Whether enough distinct values remain once `need` is added. A claim that had fewer from its first pod on keeps
@@ -204,6 +229,15 @@ impl OpenClaim {
         }
         table.flexibility.keeps(&table.rows, bench.states.get(self.state), &self.used, &none, had.as_ref())
     }
+}
+
+/// The state without the types whose daemons take a host port that the class asks for.
+pub(crate) fn clear_of_daemons(states: &mut States, tables: &Tables<'_>, state: StateId, class: &Class<'_>) -> Option<StateId> {
+    if class.ports.is_empty() {
+        return Some(state);
+    }
+    let rows = &tables.pools[states.get(state).pool].rows;
+    states.cut(tables, state, &|row| !class.ports.takes.meets(&rows[row as usize].barred))
 }
 
 /// The packer at work.
@@ -422,20 +456,37 @@ pub(crate) fn open(
 ) -> Option<(OpenClaim, StateId)> {
     let classes = bench.classes;
     (0..bench.tables.pools.len()).find_map(|pool| {
-        let table = &bench.tables.pools[pool];
-        let mut claim = OpenClaim::new(pool, bench.states.base(pool)?, bench.tables.dimensions.names().len());
-        if ground.remaining.limited(pool) {
-            let within = |row: u32| ground.remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
-            claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
-        }
-        let state = claim.accepts(bench, Asking { class: &classes[number], level, wishes, tally: ground.tally })?;
-        Some((claim, state))
+        let starts = reserved::starts(bench, pool, classes[number].asker, ground.remaining);
+        let asking = Asking { class: &classes[number], level, wishes, tally: ground.tally };
+        starts.into_iter().find_map(|start| open_from(bench, pool, start, asking, ground.remaining))
     })
+}
+
+fn open_from(
+    bench: &mut Bench<'_, '_>,
+    pool: usize,
+    start: StateId,
+    asking: Asking<'_, '_>,
+    remaining: &Remaining,
+) -> Option<(OpenClaim, StateId)> {
+    let table = &bench.tables.pools[pool];
+    let mut claim = OpenClaim::new(pool, start, bench.tables.dimensions.names().len());
+    if remaining.limited(pool) {
+        let within = |row: u32| remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
+        claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
+    }
+    let state = claim.accepts(bench, asking)?;
+    Some((claim, state))
 }
 
 /// Takes a new claim from what is left of the limits. Pessimistic, as documented: whichever of its
 /// types is bought, the limit holds.
 pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) {
+    if bench.tables.pools[claim.pool].reserved {
+        reserved::named(&bench.states.get(claim.state).requirements).into_iter().for_each(|reservation| {
+            remaining.reserve(reservation);
+        });
+    }
     if !remaining.limited(claim.pool) {
         return;
     }

@@ -47,36 +47,65 @@ fn bound_rank(
     remaining: &Remaining,
 ) -> Result<Micros, ScorerFailure> {
     let mut scheduler = Scheduler::of_version(TIES, world.settings.kubernetes_minor);
-    settle_existing(world, &mut scheduler);
     let waiting = waiting(world, bench, seats, priced);
+    settle_existing(world, &waiting, &mut scheduler);
     let mut queue: Vec<(&Pod, whittle_model::Timestamp)> = waiting.iter().map(|(_, pod)| (pod, pod.created)).collect();
     queue_order(&mut queue);
     let class_of: std::collections::BTreeMap<&whittle_model::PodKey, usize> =
         waiting.iter().map(|(class, pod)| (&pod.key, *class)).collect();
     let mut left: Vec<(usize, &Pod)> = queue.into_iter().map(|(pod, _)| (class_of[&pod.key], pod)).collect();
-    let mut refused = vec![false; bench.classes.len()];
     for (number, claim) in priced.claims.iter().enumerate() {
         scheduler.apply_node(&node_of(bench, claim, number));
-        refused.fill(false);
-        left.retain(|(class, pod)| {
-            if refused[*class] {
-                return true;
-            }
-            refused[*class] = scheduler.schedule_and_bind(pod).is_err();
-            refused[*class]
-        });
+        bind_all(&mut scheduler, &mut left, bench.classes.len());
     }
     let mut counts = vec![0; bench.classes.len()];
     for (class, _) in left {
         counts[class] += 1;
     }
+    let remaining = super::reserved::after(remaining, &priced.claims);
     let mut ground = Ground { bins: None, tally: &mut tally.clone(), remaining: &mut remaining.clone() };
     let second = pack(bench, &mut ground, &runs(bench.classes, &counts));
-    Ok(priced.rank + finish(bench, second, "greedy", remaining.clone())?.rank)
+    Ok(priced.rank + finish(bench, second, "greedy", remaining)?.rank)
 }
 
-/// Nodes that exist, with the pods bound to them.
-fn settle_existing(world: &World, scheduler: &mut Scheduler) {
+/// Binds what can be bound. A pod that found no place is tried again only when one was bound that it may have waited for.
+fn bind_all(scheduler: &mut Scheduler, left: &mut Vec<(usize, &Pod)>, classes: usize) {
+    let mut refused = vec![None; classes];
+    let mut bound = 0_usize;
+    loop {
+        let before = bound;
+        left.retain(|(class, pod)| {
+            let hopeless = refused[*class].is_some_and(|at| at == bound || !awaits_others(pod));
+            if hopeless {
+                return true;
+            }
+            if scheduler.schedule_and_bind(pod).is_ok() {
+                bound += 1;
+                return false;
+            }
+            // What a claim of its own keeps from a node keeps no other of its class.
+            refused[*class] = Some(bound).filter(|_| pod.volumes.is_empty());
+            true
+        });
+        if bound == before || !left.iter().any(|(_, pod)| awaits_others(pod)) {
+            return;
+        }
+    }
+}
+
+/// Whether other pods that are bound may be what a pod waits for; to all others they only take room.
+fn awaits_others(pod: &Pod) -> bool {
+    !pod.pod_affinity.is_empty() || pod.spread.iter().any(|constraint| constraint.required)
+}
+
+/// Nodes that exist, with the pods bound to them, and what the waiting pods must know of the cluster besides.
+fn settle_existing(world: &World, waiting: &[(usize, Pod)], scheduler: &mut Scheduler) {
+    for (name, labels) in &world.namespaces {
+        scheduler.apply_namespace(name, labels);
+    }
+    if waiting.iter().any(|(_, pod)| !pod.volumes.is_empty()) {
+        scheduler.adopt_storage(&world.storage);
+    }
     for node in world.nodes.values() {
         scheduler.apply_node(node);
         for key in world.pods_on(&node.name) {
@@ -102,6 +131,8 @@ fn node_of(bench: &Bench<'_, '_>, claim: &Finished, number: usize) -> Node {
     let table = &bench.tables.pools[claim.pool];
     let mut labels: Labels = table.pool.template.labels.clone();
     labels.insert(keys::NODE_POOL.to_owned(), table.pool.name.clone());
+    let name = format!("{number:06}");
+    labels.insert(keys::HOSTNAME.to_owned(), name.clone());
     labels.insert(keys::ZONE.to_owned(), claim.choice.zone.clone());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), claim.choice.capacity_type.name().to_owned());
     for requirement in claim.requirements.iter() {
@@ -109,7 +140,7 @@ fn node_of(bench: &Bench<'_, '_>, claim: &Finished, number: usize) -> Node {
             labels.entry(requirement.key().to_owned()).or_insert_with(|| value.to_owned());
         }
     }
-    let mut node = Node { name: format!("{number:06}"), ready: true, taints: table.pool.template.taints.clone(), ..Node::default() };
+    let mut node = Node { name, ready: true, taints: table.pool.template.taints.clone(), ..Node::default() };
     if let Some(row) = table.rows.iter().find(|row| row.instance_type.name == claim.choice.instance_type) {
         labels.extend(row.instance_type.labels.iter().map(|(k, v)| (k.clone(), v.clone())));
         node.capacity = row.instance_type.capacity.clone();

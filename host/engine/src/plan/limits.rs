@@ -1,8 +1,11 @@
 //! How much each pool may still buy, kept strictly within a plan.
 
+use std::collections::BTreeMap;
+
 use whittle_model::resources::NODES;
 use whittle_model::{NodeClaim, Resources, keys};
 
+use super::reserved;
 use super::tables::{PoolTable, Tables};
 use crate::world::World;
 
@@ -13,21 +16,23 @@ pub(crate) struct Remaining {
     left: Vec<Vec<(String, i64)>>,
     /// The first table of each table's pool.
     home: Vec<usize>,
+    /// Instances that may still be launched into each capacity reservation, by its id.
+    units: BTreeMap<String, u32>,
 }
 
 impl Remaining {
     /// Limits less what the pools own.
     pub(crate) fn new(world: &World, tables: &Tables<'_>) -> Self {
-        Self::of(tables, |table| owned_by(world, &table.pool.name))
+        Self { units: reserved::units(world), ..Self::of(tables, |table| owned_by(world, &table.pool.name)) }
     }
 
-    /// The same limits with nothing owned.
+    /// The same limits with nothing owned, and no reservation.
     pub(crate) fn untouched(tables: &Tables<'_>) -> Self {
         Self::of(tables, |_| Resources::default())
     }
 
     fn of(tables: &Tables<'_>, owned: impl Fn(&PoolTable<'_>) -> Resources) -> Self {
-        let mut remaining = Self { left: Vec::new(), home: Vec::new() };
+        let mut remaining = Self { left: Vec::new(), home: Vec::new(), units: BTreeMap::new() };
         for (number, table) in tables.pools.iter().enumerate() {
             let limits = if table.home == number { &table.pool.limits.amounts[..] } else { &[] };
             let owned = if limits.is_empty() { Resources::default() } else { owned(table) };
@@ -49,6 +54,24 @@ impl Remaining {
             let takes = if name == NODES { 1 } else { capacity.get(name) };
             (takes > *left).then_some((name.as_str(), *left, takes))
         })
+    }
+
+    /// Instances that may still be launched into a capacity reservation.
+    pub(crate) fn units(&self, reservation: &str) -> u32 {
+        self.units.get(reservation).copied().unwrap_or(0)
+    }
+
+    /// Takes one of those, if there is one.
+    pub(crate) fn reserve(&mut self, reservation: &str) -> bool {
+        let unit = self.units.get_mut(reservation).filter(|left| **left > 0);
+        unit.map(|left| *left -= 1).is_some()
+    }
+
+    /// Gives one of those back.
+    pub(crate) fn release(&mut self, reservation: &str) {
+        if let Some(left) = self.units.get_mut(reservation) {
+            *left += 1;
+        }
     }
 
     /// Takes a node of this capacity from what is left.

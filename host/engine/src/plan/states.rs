@@ -251,6 +251,7 @@ fn ceiling(table: &PoolTable<'_>, rows: &FixedBitSet) -> Vec<u32> {
 pub(crate) fn type_allows(instance_type: &InstanceType, requirements: &Requirements) -> bool {
     requirements.iter().all(|wanted| match wanted.key() {
         keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE => true,
+        keys::RESERVATION_ID | keys::RESERVATION_TYPE | keys::RESERVATION_INTERRUPTIBLE => true,
         key => match (instance_type.labels.get(key), instance_type.requirements.get(key)) {
             (Some(value), _) => wanted.allows(value),
             (None, Some(offered)) => offered.intersects(wanted) || (offered.admits_absence() && wanted.admits_absence()),
@@ -265,4 +266,13 @@ pub(crate) fn offering_allows(offering: &Offering, requirements: &Requirements) 
     allows(keys::ZONE, &offering.zone)
         && allows(keys::CAPACITY_TYPE, offering.capacity_type.name())
         && (offering.zone_id.is_empty() || allows(keys::ZONE_ID, &offering.zone_id))
+        && reservation_allows(offering, requirements)
+}
+
+/// Whether an offering's capacity reservation, or that it has none, can meet the requirements.
+fn reservation_allows(offering: &Offering, requirements: &Requirements) -> bool {
+    [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE].into_iter().all(|key| {
+        let value = offering.reservation.as_ref().and_then(|reservation| reservation.label(key));
+        requirements.get(key).is_none_or(|wanted| value.map_or_else(|| wanted.admits_absence(), |value| wanted.allows(value)))
+    })
 }

@@ -6,10 +6,14 @@ use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::{Catalog, InstanceType, NodePool, Offering, OfferingKey, Pod, Requirement, Resources, Timestamp, keys, taint};
+use whittle_model::{CapacityType, Catalog, InstanceType, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
 
 use super::amounts::{Amounts, Dimensions, add};
+use super::daemons::Daemon;
 use super::flexible::Flexibility;
+use super::ports::{PortSet, Ports};
+use super::premises::Premises;
+use super::reserved;
 use super::states::{offering_allows, type_allows};
 use crate::overlays::Face;
 use crate::world::World;
@@ -21,6 +25,8 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) catalog: &'w Catalog,
     /// The first table of this pool: overlays may make several of one, which share its limits.
     pub(crate) home: usize,
+    /// Whether it is of capacity reservations alone; these stand in no other table.
+    pub(crate) reserved: bool,
     /// Pools of equal weight share a tier; tier 0 goes first.
     pub(crate) tier: usize,
     /// What a node of this pool is known to be before its type is chosen.
@@ -46,6 +52,8 @@ pub(crate) struct Row<'w> {
     pub(crate) room: Amounts,
     /// What those daemons ask for.
     pub(crate) daemons: Resources,
+    /// The host ports that they bar.
+    pub(crate) barred: PortSet,
     pub(crate) offers: Range<usize>,
     /// Whether an overlay added to what it has.
     pub(crate) overlaid: bool,
@@ -73,7 +81,13 @@ pub(crate) struct Tables<'w> {
 
 impl<'w> Tables<'w> {
     /// The tables of `world` at `now`.
-    pub(crate) fn new(world: &'w World, dimensions: Dimensions, closed: &BTreeMap<String, String>, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        world: &'w World,
+        dimensions: Dimensions,
+        premises: &Premises<'w>,
+        closed: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
         let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
@@ -86,7 +100,7 @@ impl<'w> Tables<'w> {
                     if tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
                         tier += 1;
                     }
-                    tables.open(world, pool, catalog, tier, now);
+                    tables.open(world, (pool, catalog, tier), premises, now);
                 }
             }
         }
@@ -97,28 +111,42 @@ impl<'w> Tables<'w> {
     pub(crate) fn of_static(
         world: &'w World,
         pool: &str,
-        dimensions: Dimensions,
+        premises: &Premises<'w>,
         closed: &BTreeMap<String, String>,
         now: Timestamp,
     ) -> Self {
+        let dimensions = premises.dimensions(std::iter::empty());
         let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
         let open = world.pools.get(pool).filter(|pool| !closed.contains_key(&pool.name));
         if let Some((pool, catalog)) = open.and_then(|pool| Some((pool, open_catalog(world, pool).ok()?))) {
-            tables.open(world, pool, catalog, 0, now);
+            tables.open(world, (pool, catalog, 0), premises, now);
         }
         tables
     }
 
     /// Adds a pool, in as many tables as overlays take it apart.
-    fn open(&mut self, world: &'w World, pool: &'w NodePool, catalog: &'w Catalog, tier: usize, now: Timestamp) {
+    fn open(
+        &mut self,
+        world: &'w World,
+        (pool, catalog, tier): (&'w NodePool, &'w Catalog, usize),
+        premises: &Premises<'w>,
+        now: Timestamp,
+    ) {
         let home = self.pools.len();
         let template = template_requirements(pool);
         let faces = world.overlaid.faces.get(&pool.name).map_or(&[][..], Vec::as_slice);
         let all = if faces.is_empty() { vec![None] } else { faces.iter().map(Some).collect() };
-        for face in all {
+        for (face, reserved) in all.into_iter().flat_map(|face| [(face, true), (face, false)]) {
+            if reserved && !world.settings.features.reserved_capacity {
+                continue;
+            }
             let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), (home, tier));
             face.iter().for_each(|face| table.template.add_all(&face.narrowed));
-            fill(world, &mut table, face, &self.dimensions, now);
+            if reserved {
+                table.template = reserved::template(&table.template);
+                table.reserved = true;
+            }
+            fill(world, &mut table, face, (&self.dimensions, premises), now);
             if !table.rows.is_empty() {
                 self.pools.push(table);
             }
@@ -135,7 +163,7 @@ impl<'w> Tables<'w> {
 impl<'w> PoolTable<'w> {
     fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (home, tier): (usize, usize)) -> Self {
         let (rows, offers, places) = (Vec::new(), Vec::new(), Vec::new());
-        Self { pool, catalog, home, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
+        Self { pool, catalog, home, reserved: false, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
     }
 }
 
@@ -195,7 +223,13 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all
 }
 
-fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, dimensions: &Dimensions, now: Timestamp) {
+fn fill<'w>(
+    world: &'w World,
+    table: &mut PoolTable<'w>,
+    face: Option<&Face>,
+    (dimensions, premises): (&Dimensions, &Premises<'w>),
+    now: Timestamp,
+) {
     let catalog = table.catalog;
     for (at, instance_type) in catalog.types.iter().enumerate() {
         if !type_allows(instance_type, &table.template) {
@@ -203,18 +237,21 @@ fn fill<'w>(world: &'w World, table: &mut PoolTable<'w>, face: Option<&Face>, di
         }
         let (row, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
         for (number, offering) in instance_type.offerings.iter().enumerate() {
-            if for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
+            let kind = (offering.capacity_type == CapacityType::Reserved) == table.reserved;
+            if kind && for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
                 table.offers.push(Offer { row, offering, overlaid: face.is_some_and(|face| face.priced(at, number)) });
             }
         }
         if table.offers.len() > start {
-            let (room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
+            let (mut room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
+            premises.volumes.attached().room_of_type(&instance_type.name, &mut room, dimensions.volumes);
             let overlaid = face.is_some_and(|face| face.sized(at));
-            table.rows.push(Row { instance_type, room, daemons: Resources::default(), offers, overlaid });
+            let (daemons, barred) = (Resources::default(), PortSet::default());
+            table.rows.push(Row { instance_type, room, daemons, barred, offers, overlaid });
         }
     }
-    for daemon_set in world.daemon_sets.values() {
-        reserve_for_daemon(table, &daemon_set.template, dimensions);
+    for daemon in &premises.daemons {
+        reserve_for_daemon(table, daemon, dimensions, &premises.ports);
     }
     drop_full(table);
     table.places = places(table);
@@ -230,7 +267,9 @@ fn places(table: &PoolTable<'_>) -> Vec<u32> {
         // Offerings of one type stand side by side: most often no name need be compared.
         let types = || if a.row == b.row { std::cmp::Ordering::Equal } else { name(a).cmp(name(b)) };
         let ways = a.offering.capacity_type.cmp(&b.offering.capacity_type);
-        ways.then_with(types).then_with(|| a.offering.zone.cmp(&b.offering.zone))
+        // Of reservations those that nobody may take back go first, and blocks after others.
+        let part = |offer: &Offer<'_>| offer.offering.reservation.as_ref().map(|r| (r.interruptible, r.block));
+        ways.then_with(|| part(a).cmp(&part(b))).then_with(types).then_with(|| a.offering.zone.cmp(&b.offering.zone))
     });
     let mut places = vec![0; order.len()];
     for (place, offer) in order.into_iter().enumerate() {
@@ -277,7 +316,8 @@ pub(crate) fn sold_out_text(wanted: &str, until: Timestamp, now: Timestamp) -> S
     format!("everything that meets {wanted} is sold out, it is asked for again in {}", until.since(now))
 }
 
-fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {
+/// Whether an offering can be bought now.
+pub(crate) fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, now: Timestamp) -> bool {
     if !offering.available {
         return false;
     }
@@ -289,18 +329,18 @@ fn for_sale(world: &World, instance_type: &InstanceType, offering: &Offering, no
 }
 
 /// Takes a daemon's share from each row it would run on.
-fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dimensions) {
-    if taint::untolerated(&table.pool.template.taints, &daemon.tolerations).is_some() {
+fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Daemon<'_>, dimensions: &Dimensions, ports: &Ports<'_>) {
+    if !daemon.tolerates(&table.pool.template.taints) {
         return;
     }
     let share = dimensions.dense(&daemon.requests);
     let mut taken = FixedBitSet::with_capacity(table.rows.len());
-    for wanted in alternatives(daemon) {
-        if table.template.compatible(&wanted, &keys::well_known).is_err() {
+    for wanted in &daemon.wanted_ahead {
+        if table.template.compatible(wanted, &keys::well_known).is_err() {
             continue;
         }
         let mut both = table.template.clone();
-        both.add_all(&wanted);
+        both.add_all(wanted);
         for number in 0..table.rows.len() {
             let row = &table.rows[number];
             // What is sold out now may be what is bought in a minute.
@@ -310,20 +350,17 @@ fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Pod, dimensions: &Dime
             }
         }
     }
+    let barred = ports.barred(daemon.ports);
     for number in taken.ones() {
         let row = &mut table.rows[number];
+        row.barred.join(&barred);
         add(&mut row.room, &share, -1);
         row.daemons.add(&daemon.requests);
     }
 }
 
-/// The sets of requirements any one of which lets the pod onto a node: the node selector with each
+/// The sets of requirements any one of which lets a pod onto a node: the node selector with each
 /// term of the required node affinity, in order.
-pub(crate) fn alternatives(pod: &Pod) -> Vec<Requirements> {
-    alternatives_of(&pod.affinity)
-}
-
-/// [`alternatives`] of an affinity alone.
 pub(crate) fn alternatives_of(affinity: &whittle_model::Affinity) -> Vec<Requirements> {
     if affinity.node_terms.is_empty() {
         return vec![affinity.node_selector.clone()];

@@ -292,16 +292,18 @@ impl<'w> Topology<'w> {
         if self.counters.is_empty() || self.fresh {
             return (tally, by_node);
         }
-        // Pods of a node on its way out are placed anew, or end with it.
-        for node in world.nodes.values().filter(|node| !super::refusals::going(world, &node.name)) {
+        for node in world.nodes.values() {
+            let going = super::refusals::going(world, &node.name);
             let outside = self.outside(&node.labels, &node.taints, node.cordoned);
             let mut local = Local::new();
             for record in world.usage.get(&node.name).iter().flat_map(|usage| &usage.pods).filter_map(|key| world.pods.get(key)) {
-                if !record.deleting {
-                    self.counters_of(world, record, &mut |counter| {
-                        put(&mut local, counter, 1);
-                    });
+                // Pods of a node on its way out are placed anew.
+                if record.deleting || (going && !world.tied_to_node(record)) {
+                    continue;
                 }
+                self.counters_of(world, record, &mut |counter| {
+                    put(&mut local, counter, 1);
+                });
             }
             local.retain(|(counter, _)| !outside.contains(&self.counters[*counter as usize].filter));
             for (counter, pods) in &local {

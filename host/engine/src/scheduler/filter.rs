@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
 use whittle_model::{Affinity, Effect, Labels, Pod, Taint, Toleration, taint};
 
-use super::conflicts::Clash;
-use super::identity::{Amounts, Identity};
+use super::identity::{Amounts, Identities, Identity};
+use super::neighbours::{Books, Clash, Neighbours};
 use super::nodes::{Entry, Info};
-use super::shapes::Shape;
+use super::shapes::{Shape, Shapes};
+use super::volumes::{self, Faults, Mounts, Volumes};
 use super::{Scheduler, Unschedulable};
 
 /// Taint that stands for a cordon.
@@ -29,24 +31,47 @@ pub(super) enum Verdict {
     Taint,
     /// NodeAffinity.
     Affinity,
+    /// NodePorts.
+    Ports,
     /// NodeResourcesFit.
     Resources,
-    /// InterPodAffinity.
+    /// NodeVolumeLimits.
+    Attachments,
+    /// VolumeBinding.
+    Volumes(Faults),
+    /// PodTopologySpread or InterPodAffinity.
     Clash(Clash),
 }
 
+/// A pod for which a node is sought.
+pub(super) struct Search<'p> {
+    pub pod: &'p Pod,
+    pub identity: Identity,
+    /// The node it asks for by name, if it does: `Some(None)` when there is no such node.
+    pub asked: Option<Option<u32>>,
+    /// What its volumes ask; `None` when it has none.
+    pub mounts: Option<Mounts>,
+}
+
 impl Verdict {
-    /// The reason in kube-scheduler's words; lacking resources are named one by one elsewhere.
-    fn reason(self) -> Option<&'static str> {
-        match self {
-            Self::Fits | Self::Resources => None,
-            Self::Cordoned => Some("node(s) were unschedulable"),
-            Self::Name => Some("node(s) didn't match the requested node name"),
-            Self::Taint => Some("node(s) had untolerated taint(s)"),
-            Self::Affinity => Some("node(s) didn't match Pod's node affinity/selector"),
-            Self::Clash(Clash::Own) => Some("node(s) didn't match pod anti-affinity rules"),
-            Self::Clash(Clash::Existing) => Some("node(s) didn't satisfy existing pods anti-affinity rules"),
-        }
+    /// The reasons in kube-scheduler's words; lacking resources are named one by one elsewhere.
+    fn reasons(self) -> Vec<&'static str> {
+        let reason = match self {
+            Self::Fits | Self::Resources => return Vec::new(),
+            Self::Volumes(faults) => return volumes::reasons(faults).collect(),
+            Self::Cordoned => "node(s) were unschedulable",
+            Self::Name => "node(s) didn't match the requested node name",
+            Self::Taint => "node(s) had untolerated taint(s)",
+            Self::Affinity => "node(s) didn't match Pod's node affinity/selector",
+            Self::Ports => "node(s) didn't have free ports for the requested pod ports",
+            Self::Attachments => "node(s) exceed max volume count",
+            Self::Clash(Clash::Unlabelled) => "node(s) didn't match pod topology spread constraints (missing required label)",
+            Self::Clash(Clash::Skew) => "node(s) didn't match pod topology spread constraints",
+            Self::Clash(Clash::Affinity) => "node(s) didn't match pod affinity rules",
+            Self::Clash(Clash::Own) => "node(s) didn't match pod anti-affinity rules",
+            Self::Clash(Clash::Existing) => "node(s) didn't satisfy existing pods anti-affinity rules",
+        };
+        vec![reason]
     }
 }
 
@@ -82,46 +107,92 @@ fn lacking<'a>(shape: &'a Shape, entry: &'a Entry, info: &'a Info, held: &'a Amo
     })
 }
 
+/// What the filters look at.
+struct Desk<'d> {
+    books: Books<'d>,
+    identities: &'d Identities,
+    shapes: &'d mut Shapes,
+    volumes: &'d Volumes,
+    neighbours: &'d Neighbours,
+}
+
+impl Desk<'_> {
+    /// What the filters say of a node that the class of the pod admits, where `held` are as if they were bound there;
+    /// `room` is whether the pod has room beside those that are.
+    fn verdict(&mut self, search: &Search<'_>, slot: u32, held: &[&Identity], room: bool) -> Verdict {
+        let (identity, entry) = (&search.identity, self.books.nodes.entry(slot));
+        if let Some(ports) = identity.ports {
+            let taken = entry.ports.iter().copied().chain(held.iter().filter_map(|other| other.ports));
+            if taken.into_iter().any(|other| self.identities.collide(ports, other)) {
+                return Verdict::Ports;
+            }
+        }
+        if !room {
+            return Verdict::Resources;
+        }
+        if let Some(mounts) = &search.mounts {
+            let claims = held.iter().flat_map(|other| &other.claims);
+            if !mounts.weightless() && self.volumes.crowded(mounts, &entry.name, slot, claims) {
+                return Verdict::Attachments;
+            }
+            let faults = entry.info.as_ref().map_or(0, |info| mounts.faults(&info.labels));
+            if faults != 0 {
+                return Verdict::Volumes(faults);
+            }
+        }
+        if held.is_empty() && self.neighbours.indifferent() {
+            return Verdict::Fits;
+        }
+        let skewed = self.neighbours.skewed(identity, slot, held, &self.books, self.shapes);
+        let clash = skewed.or_else(|| self.neighbours.clash(identity, slot, held, &self.books));
+        clash.map_or(Verdict::Fits, Verdict::Clash)
+    }
+}
+
 impl Scheduler {
-    /// What the filters say of the pod on the node at `slot`. `asked` is the node the pod asks for
-    /// by name, if it does: `Some(None)` when there is no such node.
-    pub(super) fn verdict(&mut self, pod: &Pod, identity: &Identity, asked: Option<Option<u32>>, slot: u32) -> Verdict {
+    /// What the filters say of a pod on the node at `slot`. Pods nominated there count as if they were bound, and the pod
+    /// must pass without them too: one that is to be near another may not count on one that never comes.
+    pub(super) fn verdict(&mut self, search: &Search<'_>, slot: u32) -> Verdict {
         let Some(info) = self.nodes.info(slot) else { return Verdict::Name };
         let entry = self.nodes.entry(slot);
-        let known = self.shapes.look(identity.shape, slot, self.nodes.len(), entry, info).verdict;
+        let known = self.shapes.look(search.identity.shape, slot, self.nodes.len(), entry, info).verdict;
         if known == Verdict::Cordoned {
             return known;
         }
-        if asked.is_some_and(|asked| asked != Some(slot)) {
+        if search.asked.is_some_and(|asked| asked != Some(slot)) {
             return Verdict::Name;
         }
-        if known != Verdict::Fits {
+        if known != Verdict::Fits && known != Verdict::Resources {
             return known;
         }
-        let clash = self.marks.get(slot);
-        if entry.held == 0 {
-            return clash.map_or(Verdict::Fits, Verdict::Clash);
+        let plain = search.identity.ports.is_none() && search.mounts.is_none() && self.neighbours.indifferent();
+        if plain && entry.held == 0 {
+            return known;
         }
-        self.verdict_beside_held(pod, identity, slot, clash)
+        let held: SmallVec<[&Identity; 8]> = self.nominations.before(slot, &search.pod.key, search.identity.priority).collect();
+        let room = held.is_empty() || self.room_beside(search, slot);
+        let mut desk = Desk {
+            books: Books { nodes: &self.nodes, crowds: &self.crowds, companies: &self.companies },
+            identities: &self.identities,
+            shapes: &mut self.shapes,
+            volumes: &self.volumes,
+            neighbours: &self.neighbours,
+        };
+        if !held.is_empty() {
+            let beside = desk.verdict(search, slot, &held, room);
+            if beside != Verdict::Fits {
+                return beside;
+            }
+        }
+        if plain { known } else { desk.verdict(search, slot, &[], known == Verdict::Fits) }
     }
 
-    /// As [`verdict`](Self::verdict) for a node that fits but for the pods nominated to it, which
-    /// count as if they were bound.
-    fn verdict_beside_held(&self, pod: &Pod, identity: &Identity, slot: u32, clash: Option<Clash>) -> Verdict {
-        let (entry, Some(info)) = (self.nodes.entry(slot), self.nodes.info(slot)) else { return Verdict::Name };
-        let (held, held_pods) = self.held(pod, identity, slot);
-        let shape = self.shapes.shape(identity.shape);
-        if entry.pods + held_pods + 1 > info.max_pods || lacking(shape, entry, info, &held).next().is_some() {
-            return Verdict::Resources;
-        }
-        let others =
-            || self.nominations.before(slot, &pod.key, identity.priority).filter_map(|other| self.conflicts.clash(identity, other));
-        // The pod's own terms are asked before those of others, bound or nominated.
-        let clash = match clash {
-            Some(Clash::Own) => clash,
-            Some(Clash::Existing) | None => others().find(|clash| *clash == Clash::Own).or(clash).or_else(|| others().next()),
-        };
-        clash.map_or(Verdict::Fits, Verdict::Clash)
+    /// Whether the pod has room beside pods bound and nominated to the node.
+    fn room_beside(&self, search: &Search<'_>, slot: u32) -> bool {
+        let (entry, Some(info)) = (self.nodes.entry(slot), self.nodes.info(slot)) else { return false };
+        let (held, pods) = self.held(search.pod, &search.identity, slot);
+        let shape = self.shapes.shape(search.identity.shape);
+        entry.pods + pods < info.max_pods && lacking(shape, entry, info, &held).next().is_none()
     }
 
     /// The room held at `slot` by pods nominated to it that this pod must yield to, and how many.
@@ -139,24 +210,26 @@ impl Scheduler {
     }
 
     /// The reasons of all nodes, counted, in kube-scheduler's form and order (that of the text).
-    pub(super) fn refusal(&mut self, pod: &Pod, identity: &Identity, asked: Option<Option<u32>>) -> Unschedulable {
+    pub(super) fn refusal(&mut self, search: &Search<'_>) -> Unschedulable {
         let all = self.nodes.order().len();
         let mut reasons = BTreeMap::<String, u32>::new();
         let mut columns = Vec::<u32>::new();
         let mut verdicts = Vec::<(Verdict, u32)>::new();
         for at in 0..all {
             let slot = self.nodes.order()[at];
-            let verdict = self.verdict(pod, identity, asked, slot);
+            let verdict = self.verdict(search, slot);
             match verdicts.iter_mut().find(|(known, _)| *known == verdict) {
                 Some((_, count)) => *count += 1,
                 None => verdicts.push((verdict, 1)),
             }
             if verdict == Verdict::Resources {
-                self.count_lacking(pod, identity, slot, &mut columns, &mut reasons);
+                self.count_lacking(search.pod, &search.identity, slot, &mut columns, &mut reasons);
             }
         }
         for (verdict, count) in verdicts {
-            reasons.extend(verdict.reason().map(|reason| (reason.to_owned(), count)));
+            for reason in verdict.reasons() {
+                *reasons.entry(reason.to_owned()).or_default() += count;
+            }
         }
         let lacking = columns.iter().enumerate().filter(|(_, count)| **count > 0);
         reasons.extend(lacking.map(|(column, count)| (format!("Insufficient {}", self.identities.columns.name(column)), *count)));

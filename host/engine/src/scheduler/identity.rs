@@ -4,10 +4,13 @@
 use std::hash::Hash;
 
 use smallvec::SmallVec;
-use whittle_model::{Affinity, Labels, Owner, Pod, Resources, Toleration, resources};
+use whittle_model::{Affinity, HostPort, Labels, Owner, Pod, PodKey, Requirements, Resources, Toleration, resources};
 
-use super::conflicts::Conflicts;
+use super::company::Companies;
+use super::crowds::Crowds;
+use super::nodes::Nodes;
 use super::shapes::Shapes;
+use super::volumes;
 use crate::intern::Lookup;
 
 /// The kinds of controllers whose selectors kube-scheduler spreads pods by; a Deployment stands for
@@ -28,12 +31,16 @@ pub(super) const MEMORY: usize = 1;
 pub(super) struct Identity {
     /// Requests, node affinity and tolerations, in [`Shapes`].
     pub shape: u32,
-    /// Namespace and labels, in [`Conflicts`].
+    /// Namespace and labels, in [`Crowds`].
     pub profile: u32,
-    /// Its anti-affinity terms, in [`Conflicts`].
-    pub terms: SmallVec<[u32; 2]>,
-    /// The pods it spreads with, in [`Groups`](super::spread::Groups).
+    /// What it wants of others, in [`Companies`].
+    pub company: u32,
+    /// The pods of its controller, where the default constraints spread it.
     pub group: Option<u32>,
+    /// Its host ports, in [`Identities`]; `None` when it takes none.
+    pub ports: Option<u32>,
+    /// The claims of its volumes.
+    pub claims: Vec<PodKey>,
     /// Its priority.
     pub priority: i32,
 }
@@ -112,35 +119,64 @@ pub(super) struct Identities {
     affinities: Interner<Affinity>,
     tolerations: Interner<Vec<Toleration>>,
     requests: Interner<Resources>,
-    classes: Interner<(u32, u32)>,
+    preferences: Interner<Vec<(i32, Requirements)>>,
+    classes: Interner<(u32, u32, u32)>,
     shapes: Interner<(u32, u32)>,
+    port_ids: Interner<Vec<HostPort>>,
+    ports: Vec<Vec<HostPort>>,
+}
+
+/// The rooms that an identity points into.
+pub(super) struct Rooms<'r> {
+    pub shapes: &'r mut Shapes,
+    pub crowds: &'r mut Crowds,
+    pub companies: &'r mut Companies,
+    pub nodes: &'r mut Nodes,
 }
 
 impl Identities {
-    /// What scheduling knows of `pod`; shapes, profiles and terms that are new are entered in their
-    /// books.
-    pub fn identify(&mut self, pod: &Pod, shapes: &mut Shapes, conflicts: &mut Conflicts) -> Identity {
+    /// What scheduling knows of `pod`; what is new of it is entered in the rooms.
+    pub fn identify(&mut self, pod: &Pod, rooms: Rooms<'_>) -> Identity {
         let (namespace, _) = self.namespaces.id(0, &pod.key.namespace);
         let (profile, new) = self.labels.id(namespace, &pod.labels);
         if new {
-            conflicts.add_profile(&pod.key.namespace, &pod.labels);
+            rooms.crowds.add_profile(&pod.key.namespace, &pod.labels);
         }
         let spreading = pod.owner.as_ref().filter(|owner| SPREADING_OWNERS.contains(&owner.kind.as_str()));
         Identity {
-            shape: self.shape(pod, shapes),
+            shape: self.shape(pod, rooms.shapes),
             profile,
-            terms: pod.anti_affinity.iter().map(|term| conflicts.term(term)).collect(),
+            company: rooms.companies.id(pod, namespace, rooms.crowds, rooms.nodes),
             group: spreading.map(|owner| self.owners.id(namespace, owner).0),
+            ports: self.ports(pod),
+            claims: volumes::claims(pod),
             priority: pod.priority,
         }
+    }
+
+    fn ports(&mut self, pod: &Pod) -> Option<u32> {
+        if pod.host_ports.is_empty() {
+            return None;
+        }
+        let (id, new) = self.port_ids.id(0, &pod.host_ports);
+        if new {
+            self.ports.push(pod.host_ports.clone());
+        }
+        Some(id)
+    }
+
+    /// Whether the host ports of two pods cannot be taken on one node.
+    pub fn collide(&self, a: u32, b: u32) -> bool {
+        self.ports[a as usize].iter().any(|port| self.ports[b as usize].iter().any(|other| port.collides(other)))
     }
 
     fn shape(&mut self, pod: &Pod, shapes: &mut Shapes) -> u32 {
         let (affinity, _) = self.affinities.id(0, &pod.affinity);
         let (tolerations, _) = self.tolerations.id(0, &pod.tolerations);
-        let (class, new) = self.classes.id(0, &(affinity, tolerations));
+        let (preferences, _) = self.preferences.id(0, &pod.preferences.nodes);
+        let (class, new) = self.classes.id(0, &(affinity, tolerations, preferences));
         if new {
-            shapes.add_class(&pod.affinity, &pod.tolerations);
+            shapes.add_class(pod);
         }
         let (requests, _) = self.requests.id(0, &pod.requests);
         let (shape, new) = self.shapes.id(0, &(class, requests));

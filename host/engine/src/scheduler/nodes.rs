@@ -2,8 +2,9 @@
 
 use whittle_model::{Effect, Labels, Node, Taint, keys, resources};
 
-use super::identity::{Amounts, Identities, Interner};
+use super::identity::{Amounts, Identities};
 use super::shapes::Shape;
+use super::topology::Topologies;
 use crate::intern::Lookup;
 
 /// Taint of a node whose `Ready` condition is not true, set by the node lifecycle controller.
@@ -21,9 +22,11 @@ pub(super) struct Entry {
     pub used_for_score: [i64; 2],
     /// Number of pods bound here.
     pub pods: i64,
+    /// Host ports of the pods bound here, each kind as often as there are pods that take it.
+    pub ports: Vec<u32>,
     /// Number of pods nominated to here.
     pub held: u32,
-    /// Changes with anything above but `held`; never the same for two states.
+    /// Changes with anything above but `ports` and `held`; never the same for two states.
     pub revision: u64,
 }
 
@@ -35,8 +38,6 @@ pub(super) struct Info {
     pub cordoned: bool,
     pub allocatable: Amounts,
     pub max_pods: i64,
-    /// The zone label's value as an integer, `None` without the label.
-    pub zone: Option<u32>,
     /// The zone as the node tree groups by it: region and zone.
     tree_zone: (String, String),
     /// Changes with anything above.
@@ -53,7 +54,8 @@ pub(super) struct Nodes {
     tree: Vec<((String, String), Vec<u32>)>,
     order: Vec<u32>,
     order_stale: bool,
-    zones: Interner<String>,
+    /// The domains that nodes are in.
+    pub topologies: Topologies,
     revision: u64,
 }
 
@@ -61,7 +63,8 @@ impl Nodes {
     /// A node is as given.
     pub fn apply(&mut self, node: &Node, identities: &mut Identities) {
         let slot = self.slot(&node.name);
-        let mut info = self.describe(node, identities);
+        self.topologies.put(slot, Some(&node.labels));
+        let mut info = Self::describe(node, identities);
         let tree_zone = info.tree_zone.clone();
         let before = self.slots[slot as usize].info.take();
         if let Some(before) = before {
@@ -88,7 +91,28 @@ impl Nodes {
         if let Some(info) = self.slots[slot as usize].info.take() {
             self.prune(&info.tree_zone, slot);
         }
+        self.topologies.put(slot, None);
         self.release(slot);
+    }
+
+    /// The integer of a topology key.
+    pub fn topology(&mut self, key: &str) -> u32 {
+        let slots = self.slots.iter().zip(0..);
+        let nodes = slots.filter_map(|(entry, slot)| entry.info.as_ref().map(|info| (slot, &info.labels)));
+        self.topologies.id(key, nodes)
+    }
+
+    /// Accounts host ports, of a pod that has any.
+    pub fn take_ports(&mut self, slot: u32, ports: u32) {
+        self.slots[slot as usize].ports.push(ports);
+    }
+
+    /// Takes host ports off the books.
+    pub fn give_ports_back(&mut self, slot: u32, ports: u32) {
+        let taken = &mut self.slots[slot as usize].ports;
+        if let Some(at) = taken.iter().position(|other| *other == ports) {
+            taken.swap_remove(at);
+        }
     }
 
     /// The slot of a name, made if need be.
@@ -169,7 +193,7 @@ impl Nodes {
         }
     }
 
-    fn describe(&mut self, node: &Node, identities: &mut Identities) -> Info {
+    fn describe(node: &Node, identities: &mut Identities) -> Info {
         let mut taints = node.taints.clone();
         let not_ready = Taint::new(NOT_READY, "", Effect::NoSchedule);
         if !node.ready && !taints.contains(&not_ready) {
@@ -181,7 +205,6 @@ impl Nodes {
             cordoned: node.cordoned,
             allocatable: identities.columns.amounts(&node.allocatable),
             max_pods: node.allocatable.get(resources::PODS),
-            zone: node.labels.get(keys::ZONE).map(|zone| self.zones.id(0, zone).0),
             tree_zone: (label(keys::REGION), label(keys::ZONE)),
             labels: node.labels.clone(),
             revision: 0,

@@ -1,7 +1,7 @@
 //! Pods that are alike to filters and scores, and what is known of each kind on each node. What is
 //! known carries the node's revision and is worked out again only once the node has changed.
 
-use whittle_model::{Affinity, Toleration};
+use whittle_model::{Affinity, Pod, Requirements, Toleration, taint};
 
 use super::filter::{self, Verdict};
 use super::identity::{Amounts, CPU, MEMORY};
@@ -30,11 +30,12 @@ pub(super) struct Shape {
     pub for_score: [i64; 2],
 }
 
-/// Node affinity and tolerations.
+/// Node affinity, required and preferred, and tolerations.
 #[derive(Debug, Clone)]
 struct Class {
     affinity: Affinity,
     tolerations: Vec<Toleration>,
+    preferred: Vec<(i32, Requirements)>,
     cells: Vec<ClassCell>,
 }
 
@@ -44,7 +45,9 @@ struct ClassCell {
     revision: u64,
     verdict: Verdict,
     affinity_met: bool,
+    taints_tolerated: bool,
     soft_taints: u8,
+    preferred: u32,
 }
 
 /// What is known of a shape on a node, apart from nominations and other pods' terms.
@@ -57,6 +60,8 @@ pub(super) struct Cell {
     pub soft_taints: u8,
     /// LeastAllocated and BalancedAllocation together, 0 to 200.
     pub resources: u8,
+    /// Weights of the preferred node affinity that are met.
+    pub preferred: u32,
 }
 
 /// All kinds of pods.
@@ -76,8 +81,10 @@ impl Shapes {
     }
 
     /// Enters the next class.
-    pub fn add_class(&mut self, affinity: &Affinity, tolerations: &[Toleration]) {
-        self.classes.push(Class { affinity: affinity.clone(), tolerations: tolerations.to_vec(), cells: Vec::new() });
+    pub fn add_class(&mut self, pod: &Pod) {
+        // A preference that asks for nothing is none.
+        let preferred = pod.preferences.nodes.iter().filter(|(_, term)| term.iter().next().is_some()).cloned().collect();
+        self.classes.push(Class { affinity: pod.affinity.clone(), tolerations: pod.tolerations.clone(), preferred, cells: Vec::new() });
     }
 
     /// Enters the next shape.
@@ -105,16 +112,23 @@ impl Shapes {
         cell
     }
 
-    /// Whether the node meets the node selector and affinity of a shape, taints aside.
-    pub fn affinity_met(&mut self, shape: u32, slot: u32, info: &Info) -> bool {
+    /// Whether the node meets the node selector and affinity of a shape, and whether the shape tolerates its taints.
+    pub fn admits(&mut self, shape: u32, slot: u32, info: &Info) -> (bool, bool) {
         let class = self.shapes[shape as usize].class;
-        self.class_cell(class, slot, info).affinity_met
+        let cell = self.class_cell(class, slot, info);
+        (cell.affinity_met, cell.taints_tolerated)
     }
 
     fn work_out(&mut self, shape: u32, slot: u32, entry: &Entry, info: &Info) -> Cell {
         let class = self.class_cell(self.shapes[shape as usize].class, slot, info);
         let shape = &self.shapes[shape as usize];
-        let mut cell = Cell { revision: entry.revision, verdict: class.verdict, soft_taints: class.soft_taints, resources: 0 };
+        let mut cell = Cell {
+            revision: entry.revision,
+            verdict: class.verdict,
+            soft_taints: class.soft_taints,
+            resources: 0,
+            preferred: class.preferred,
+        };
         if cell.verdict != Verdict::Fits {
             return cell;
         }
@@ -145,10 +159,13 @@ impl Shapes {
         let cell = &mut class.cells[slot as usize];
         if cell.revision != info.revision {
             let affinity_met = filter::affinity_met(&class.affinity, &info.labels);
+            let preferred = class.preferred.iter().filter(|(_, term)| term.met_by(&info.labels)).map(|(weight, _)| *weight).sum::<i32>();
             *cell = ClassCell {
                 revision: info.revision,
                 verdict: filter::class_verdict(info, &class.tolerations, affinity_met),
                 affinity_met,
+                taints_tolerated: taint::untolerated(&info.taints, &class.tolerations).is_none(),
+                preferred: u32::try_from(preferred).unwrap_or(0),
                 soft_taints: score::soft_taints(&info.taints, &class.tolerations),
             };
         }

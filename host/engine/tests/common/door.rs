@@ -36,6 +36,8 @@ pub struct Door {
     pub launching: Launching,
     /// Whether nodes that join become ready.
     pub boots: bool,
+    /// Bytes of memory that nodes turn out to have less than was computed.
+    pub less_memory: i64,
     pub actions: Vec<(Timestamp, Action)>,
     bought: u32,
     /// Instances launched into each reservation.
@@ -55,6 +57,7 @@ impl Door {
             sold_out: BTreeSet::new(),
             launching: Launching::Works,
             boots: true,
+            less_memory: 0,
             actions: Vec::new(),
             bought: 0,
             reserved: BTreeMap::new(),
@@ -123,13 +126,15 @@ impl Door {
             .collect();
         for claim in missing {
             let unregistered = Taint::new(keys::UNREGISTERED_TAINT, "", whittle_model::Effect::NoExecute);
+            let mut allocatable = claim.status.allocatable.clone();
+            allocatable.subtract(&whittle_model::Resources::of(&[(whittle_model::resources::MEMORY, self.less_memory)]));
             let node = Node {
                 name: format!("node-{}", claim.name),
                 provider_id: claim.status.provider_id.clone(),
                 labels: super::labels(&[(keys::HOSTNAME, &claim.name)]),
                 taints: std::iter::once(unregistered).chain(claim.taints.clone()).chain(claim.startup_taints.clone()).collect(),
                 capacity: claim.status.capacity.clone(),
-                allocatable: claim.status.allocatable.clone(),
+                allocatable,
                 ready: self.boots,
                 ..Node::default()
             };

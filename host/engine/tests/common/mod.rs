@@ -130,7 +130,7 @@ pub fn bound(pod: Pod, node: &str) -> Pod {
 
 pub fn daemon_set(name: &str, cpu: i64, memory: i64) -> DaemonSet {
     let template = Pod { unschedulable: false, ..pod(name, cpu, memory) };
-    DaemonSet { key: PodKey::new("kube-system", name), template }
+    DaemonSet { key: PodKey::new("kube-system", name), template, containers: None }
 }
 
 /// A daemon's pod on a node.

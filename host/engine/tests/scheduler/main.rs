@@ -1,8 +1,10 @@
 //! The scheduler model against hand-computed cases, and against a plain second reading of the same
 //! rules (`oracle`).
 
+mod company;
 mod make;
 mod oracle;
+mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -61,7 +61,16 @@ fn deployment(name: &str, replicas: u32, milli: i64) -> ScenarioObject {
     let labels = Labels::from([("app".to_owned(), name.to_owned())]);
     let template = Pod { key: key.clone(), labels: labels.clone(), unschedulable: false, uid: String::new(), ..pod(0, milli) };
     let (kind, selector) = (WorkloadKind::Deployment, LabelSelector::of_labels(&labels));
-    ScenarioObject::Workload(Box::new(Workload { kind, key, replicas, completions: None, template, selector, ordered: false }))
+    ScenarioObject::Workload(Box::new(Workload {
+        kind,
+        key,
+        replicas,
+        completions: None,
+        template,
+        selector,
+        ordered: false,
+        claims: Vec::new(),
+    }))
 }
 
 fn world() -> Scenario {
@@ -74,7 +83,7 @@ fn world() -> Scenario {
     let objects = vec![
         ScenarioObject::NodeClass(class, catalog(40_000)),
         ScenarioObject::NodePool(Box::new(pool)),
-        ScenarioObject::DaemonSet(Box::new(DaemonSet { key, template: agent })),
+        ScenarioObject::DaemonSet(Box::new(DaemonSet { key, template: agent, containers: None })),
         deployment("web", 5, 900),
         deployment("api", 4, 1_500),
     ];

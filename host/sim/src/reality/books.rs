@@ -47,7 +47,12 @@ impl Reality {
                 let same = old.requests == pod.requests
                     && old.affinity == pod.affinity
                     && old.tolerations == pod.tolerations
+                    && old.spread == pod.spread
+                    && old.pod_affinity == pod.pod_affinity
                     && old.anti_affinity == pod.anti_affinity
+                    && old.preferences == pod.preferences
+                    && old.host_ports == pod.host_ports
+                    && old.volumes == pod.volumes
                     && old.priority == pod.priority;
                 (!same).then(|| format!("the specification of pod {} does not change; delete the pod first", pod.key))
             }
@@ -57,6 +62,14 @@ impl Reality {
             | ScenarioObject::DaemonSet(_)
             | ScenarioObject::Node(_)
             | ScenarioObject::Claim(_)
+            | ScenarioObject::StorageClass(_)
+            | ScenarioObject::Volume(_)
+            | ScenarioObject::VolumeClaim(_)
+            | ScenarioObject::VolumeLimits(_)
+            | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::LimitRange(_)
+            | ScenarioObject::NodeOverlay(_)
+            | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => None,
         })
     }

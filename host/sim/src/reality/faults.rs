@@ -96,6 +96,8 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::LimitRangeGone(_)
         | Event::NodeOverlay(_)
         | Event::NodeOverlayGone(_)
+        | Event::CapacityBuffer(_)
+        | Event::CapacityBufferGone(_)
         | Event::NodePoolGone(_)
         | Event::NodeClass(_)
         | Event::NodeClassGone(_)
@@ -144,6 +146,9 @@ impl Reality {
 
     /// Has the controller hear of something that takes a while.
     pub(super) fn tell_after(&mut self, span: Duration, event: Event) {
+        if matches!(event, Event::Pod(_) | Event::PodGone(_)) {
+            self.count_later();
+        }
         let (kind, name) = about(&event);
         if let Some(gone) = self.faults.broken.get_mut(kind) {
             if matches!(event, Event::PodGone(_) | Event::NodeGone(_) | Event::ClaimGone(_)) {

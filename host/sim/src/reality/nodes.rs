@@ -38,6 +38,7 @@ impl Reality {
             node.ready = true;
             node.taints.retain(|t| t.key != NOT_READY);
         });
+        self.limit_disks(name);
         self.later(STARTUP, Happening::Untaint(name.to_owned()));
     }
 
@@ -112,6 +113,7 @@ impl Reality {
         }
         self.scheduler.remove_node(name);
         self.lose_pods(name);
+        self.forget_disks(name);
         self.unpin(name);
         self.tell(Event::NodeGone(name.to_owned()));
     }

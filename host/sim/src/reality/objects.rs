@@ -26,9 +26,18 @@ impl Reality {
                     self.tell(Event::Catalog(catalog));
                 }
                 ScenarioObject::Namespace(name, labels) => {
+                    self.scheduler.apply_namespace(&name, &labels);
                     self.api.namespaces.insert(name.clone(), labels.clone());
                     self.tell(Event::Namespace(name, labels));
                 }
+                ScenarioObject::StorageClass(class) => self.put_storage(Event::StorageClass(class)),
+                ScenarioObject::Volume(volume) => self.put_storage(Event::Volume(volume)),
+                ScenarioObject::VolumeClaim(claim) => self.put_storage(Event::VolumeClaim(claim)),
+                ScenarioObject::VolumeLimits(limits) => self.put_storage(Event::VolumeLimits(limits)),
+                ScenarioObject::VolumeAttachment(attachment) => self.put_storage(Event::VolumeAttachment(attachment)),
+                ScenarioObject::LimitRange(range) => self.tell(Event::LimitRange(range)),
+                ScenarioObject::NodeOverlay(overlay) => self.tell(Event::NodeOverlay(overlay)),
+                ScenarioObject::Budget(budget) => self.put_budget(budget),
                 ScenarioObject::NodePool(pool) => self.put_pool(*pool),
                 ScenarioObject::Claim(claim) => self.find_claim(*claim, shift),
                 ScenarioObject::Node(mut node) => {
@@ -57,6 +66,14 @@ impl Reality {
             | ScenarioObject::NodeClass(..)
             | ScenarioObject::Workload(_)
             | ScenarioObject::DaemonSet(_)
+            | ScenarioObject::StorageClass(_)
+            | ScenarioObject::Volume(_)
+            | ScenarioObject::VolumeClaim(_)
+            | ScenarioObject::VolumeLimits(_)
+            | ScenarioObject::VolumeAttachment(_)
+            | ScenarioObject::LimitRange(_)
+            | ScenarioObject::NodeOverlay(_)
+            | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => None,
         });
         latest.max().filter(|latest| *latest > self.now).map_or(Duration(0), |latest| latest.since(self.now))
@@ -185,6 +202,7 @@ impl Reality {
             self.delete_pod(&pod);
         }
         if self.api.namespaces.remove(name).is_some() {
+            self.scheduler.remove_namespace(name);
             self.tell(Event::NamespaceGone(name.to_owned()));
         }
         true
@@ -197,10 +215,15 @@ fn moved(time: Timestamp, shift: Duration) -> Timestamp {
 
 fn order(object: &ScenarioObject) -> u8 {
     match object {
-        ScenarioObject::NodeClass(..) | ScenarioObject::Namespace(..) => 0,
-        ScenarioObject::NodePool(_) => 1,
-        ScenarioObject::Claim(_) => 2,
-        ScenarioObject::Node(_) => 3,
+        ScenarioObject::NodeClass(..)
+        | ScenarioObject::Namespace(..)
+        | ScenarioObject::StorageClass(_)
+        | ScenarioObject::LimitRange(_)
+        | ScenarioObject::NodeOverlay(_)
+        | ScenarioObject::Budget(_) => 0,
+        ScenarioObject::NodePool(_) | ScenarioObject::Volume(_) => 1,
+        ScenarioObject::Claim(_) | ScenarioObject::VolumeClaim(_) => 2,
+        ScenarioObject::Node(_) | ScenarioObject::VolumeLimits(_) | ScenarioObject::VolumeAttachment(_) => 3,
         ScenarioObject::Pod(_) => 4,
         ScenarioObject::DaemonSet(_) => 5,
         ScenarioObject::Workload(_) => 6,

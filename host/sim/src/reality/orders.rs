@@ -1,6 +1,6 @@
 //! What the engine's orders do to the world.
 
-use whittle_model::{Action, Effect, Event, Node, NodeClaim, Taint, keys};
+use whittle_model::{Action, Effect, Event, Node, NodeClaim, PodKey, Taint, keys};
 
 use super::Reality;
 
@@ -29,11 +29,18 @@ impl Reality {
                 }
             }),
             Action::UncordonNode { node } => self.change_node(node, |node| node.taints.retain(|t| t.key != keys::DISRUPTED_TAINT)),
-            Action::Evict { pod } => self.delete_pod(pod),
+            Action::Evict { pod } => self.evict(pod),
             Action::Terminate { claim } => self.terminate(claim),
             Action::TagInstance { .. } | Action::TerminateStray { .. } => {}
             Action::ReleaseNode { node } => self.drop_node(node),
             Action::ReleaseClaim { claim } => self.drop_claim(claim),
+        }
+    }
+
+    /// The eviction API. It refuses where a budget is used up: who asked hears nothing, and asks again.
+    fn evict(&mut self, pod: &PodKey) {
+        if self.may_evict(pod) {
+            self.delete_pod(pod);
         }
     }
 

@@ -36,6 +36,12 @@ pub(crate) enum Happening {
     Ended(String),
     /// The instance of a claim has been taken back.
     Reclaim(String),
+    /// A provisioner makes the volume of a claim.
+    Provision(PodKey),
+    /// A disk is let go, unless it is in use again.
+    Detach(String),
+    /// The disruption controller counts.
+    Count,
     /// Something sold out is for sale again.
     Restock,
     /// A broken watch reads all objects of a kind again.

@@ -112,6 +112,7 @@ impl Reality {
         pod.nominated = None;
         pod.unschedulable = false;
         let pod = pod.clone();
+        self.mount(&pod, node);
         self.check_room(node);
         if !self.pinned.contains_key(key) {
             let node = node.to_owned();
@@ -160,6 +161,8 @@ impl Reality {
             return;
         };
         pod.phase = PodPhase::Running;
+        pod.ready = true;
+        pod.started = Some(self.now);
         let pod = pod.clone();
         if !self.pinned.contains_key(key) {
             let workload = self.workload_of(key);
@@ -182,9 +185,10 @@ impl Reality {
     }
 }
 
-/// Whether a pod shares its fate with all others of its workload: nothing that it asks for is its own.
+/// Whether a pod shares its fate with all others of its workload, while pods are bound: its volumes are its own, and who
+/// wants others near, or is to be even with them, may gain by each that is bound.
 fn alike(pod: &Pod) -> bool {
-    pod.volumes.is_empty()
+    pod.volumes.is_empty() && pod.pod_affinity.is_empty() && !pod.spread.iter().any(|constraint| constraint.required)
 }
 
 /// Whether labels of nodes decide where a pod may go.

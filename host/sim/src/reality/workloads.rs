@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{Duration, Event, Owner, Pod, PodKey, PodPhase};
+use whittle_model::{Duration, Event, Owner, Pod, PodKey, PodPhase, PodVolume};
 
 use super::{Happening, Reality};
 use crate::names;
@@ -84,6 +84,7 @@ impl Reality {
         let id = (kind, key.clone());
         let Some(managed) = self.workloads.get_mut(&id) else { return false };
         managed.workload.replicas = replicas;
+        self.count_later();
         self.reconcile(&id);
         true
     }
@@ -193,11 +194,18 @@ impl Reality {
     }
 
     fn make_member(&mut self, id: &WorkloadId, key: PodKey, template: &Pod, owner: Owner) {
+        let claims = self.workloads.get(id).map(|managed| managed.workload.claims.clone()).unwrap_or_default();
+        let mut template = template.clone();
+        for (name, class) in claims {
+            let claim = format!("{name}-{}", key.name);
+            self.make_claim(PodKey::new(&key.namespace, &claim), class);
+            template.volumes.push(PodVolume { claim, ephemeral: None });
+        }
         self.member_of.insert(key.clone(), id.clone());
         if let Some(managed) = self.workloads.get_mut(id) {
             managed.members.insert(key.clone());
         }
-        self.make_pod(key, template, Some(owner));
+        self.make_pod(key, &template, Some(owner));
     }
 
     /// Makes a pod from a template.
@@ -209,6 +217,15 @@ impl Reality {
         {
             pod.labels.insert("pod-template-hash".to_owned(), hash.to_owned());
         }
+        let own = |volume: &mut PodVolume| {
+            // The claim of an ephemeral volume is named after its pod.
+            if volume.ephemeral.is_some()
+                && let Some(rest) = volume.claim.strip_prefix(&template.key.name)
+            {
+                volume.claim = format!("{}{rest}", pod.key.name);
+            }
+        };
+        pod.volumes.iter_mut().for_each(own);
         self.put_pod(pod);
     }
 
@@ -216,11 +233,15 @@ impl Reality {
     pub(super) fn put_pod(&mut self, pod: Pod) {
         let key = pod.key.clone();
         self.api.pods.insert(key.clone(), pod.clone());
+        if !pod.terminal() {
+            self.make_claims(&pod);
+        }
         let workload = self.workload_of(&key);
         match &pod.node {
             Some(node) if !pod.terminal() => {
                 self.scheduler.bind(&pod, node);
                 self.on_node.entry(node.clone()).or_default().insert(key.clone());
+                self.mount(&pod, node);
                 if pod.phase == PodPhase::Pending {
                     self.later(super::scheduling::START, Happening::Start(key));
                 }
@@ -283,6 +304,7 @@ impl Reality {
             self.note_pods(TimelineEvent::PodsGone { workload, pods: vec![key.clone()] });
         }
         self.tell(Event::PodGone(key.clone()));
+        self.unmount(&pod);
         self.daemon_gone(key);
         if let Some(id) = self.member_of.remove(key) {
             if let Some(managed) = self.workloads.get_mut(&id) {

@@ -89,6 +89,7 @@ pub fn workload(kind: WorkloadKind, name: &str, replicas: u32, milli: i64, mib: 
         selector: LabelSelector::of_labels(&template.labels),
         template,
         ordered: kind == WorkloadKind::StatefulSet,
+        claims: Vec::new(),
     }
 }
 
@@ -100,7 +101,7 @@ pub fn deployment(name: &str, replicas: u32, milli: i64, mib: i64) -> ScenarioOb
 pub fn daemon_set(name: &str, milli: i64) -> ScenarioObject {
     let all = Toleration { key: None, exists: true, value: String::new(), effect: None };
     let template = Pod { tolerations: vec![all], priority: 2_000_001_000, ..template("kube-system", name, milli, 64) };
-    ScenarioObject::DaemonSet(Box::new(DaemonSet { key: template.key.clone(), template }))
+    ScenarioObject::DaemonSet(Box::new(DaemonSet { key: template.key.clone(), template, containers: None }))
 }
 
 /// The world of the pools and objects.

@@ -1,6 +1,7 @@
 //! The simulated cluster at work, on a tiny catalogue.
 
 mod common;
+mod disks;
 mod faults;
 mod mixes;
 mod stories;

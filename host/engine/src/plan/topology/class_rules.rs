@@ -51,14 +51,6 @@ pub(crate) struct Company {
 }
 
 impl Level {
-    /// The same level without its topology spread constraints.
-    pub(crate) fn without_spread(&self) -> Self {
-        let mut level = self.clone();
-        level.keyed.retain(|rule| !matches!(rule.kind, Aim::Spread { .. }));
-        level.host.retain(|rule| !matches!(rule.kind, Aim::Spread { .. }));
-        level
-    }
-
     /// What a place that refused may come to depend on: counts that let more pods in as they grow.
     pub(crate) fn loosening(&self) -> impl Iterator<Item = CounterId> + '_ {
         let keyed = self.keyed.iter().filter(|rule| rule.kind != Aim::Apart);
@@ -135,7 +127,7 @@ impl<'w> Topology<'w> {
             counters.sort_unstable();
             counters.dedup();
             for counter in counters {
-                let key = (counter, class.profiles.to_vec(), class.tolerations);
+                let key = (counter, class.own.to_vec(), class.tolerations);
                 let number = known.get(&key).copied().unwrap_or_else(|| {
                     let eligible = self.compared(world, tables, states, class, counter);
                     self.eligible.push(eligible);
@@ -153,25 +145,21 @@ impl<'w> Topology<'w> {
     fn enter_domains(&mut self, world: &World, tables: &Tables<'_>, states: &States) {
         for key in HOST + 1..self.keys.len() {
             let name = &self.keys[key];
-            let mut names: Vec<String> = Vec::new();
+            let mut names: Vec<&str> = Vec::new();
             for (number, table) in tables.pools.iter().enumerate() {
                 if let Some(base) = states.base(number) {
                     names.extend(super::reach::values(table, states.get(base), name));
                 }
             }
-            names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).cloned());
-            names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).cloned());
+            names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).map(String::as_str));
+            names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).map(String::as_str));
             for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
-                names.extend(requirement.values().iter().cloned());
-            }
-            // Their pool may be closed by now, and they may still become anything that they allow.
-            for claim in world.claims.values().filter(|claim| claim.status.launched.is_none()) {
-                names.extend(world.catalog_of(claim).iter().flat_map(|catalog| super::reach::sold(catalog, name)).map(str::to_owned));
+                names.extend(requirement.values().iter().map(String::as_str));
             }
             names.retain(|name| !name.is_empty());
             names.sort_unstable();
             names.dedup();
-            self.names[key] = names;
+            self.names[key] = names.into_iter().map(str::to_owned).collect();
         }
     }
 
@@ -185,7 +173,7 @@ impl<'w> Topology<'w> {
                 continue;
             }
             let Some(base) = states.base(number) else { continue };
-            for profile in &class.profiles {
+            for profile in &class.own {
                 if let Some(state) = states.merge(tables, base, *profile) {
                     all.add(self.reach(tables, states, state, key));
                 }

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{Catalog, Operator, Requirement, Requirements, keys};
+use whittle_model::{Operator, Requirement, Requirements, keys};
 
 use super::set::Set;
 use super::{HOST, KeyId, Topology};
 use crate::plan::states::{ProfileId, State, StateId, States};
 use crate::plan::tables::{PoolTable, Tables};
-use crate::plan::write::some_value;
 
 /// The values that nodes of a state may have under a key.
-pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str) -> BTreeSet<String> {
+pub(super) fn values<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) -> BTreeSet<&'a str> {
     let offers = || state.offers.ones().map(|offer| table.offers[offer].offering);
     let mut found: BTreeSet<&str> = match key {
         keys::ZONE => offers().map(|o| o.zone.as_str()).collect(),
@@ -21,21 +20,7 @@ pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str) -> BTreeSe
     };
     // A node without a usable value is in no domain.
     found.remove("");
-    let found: BTreeSet<String> = found.into_iter().map(str::to_owned).collect();
-    // A label of nobody's that has to be there gets a value when the claim is written.
-    let invented = state.requirements.get(key).filter(|_| found.is_empty() && !keys::well_known(key)).and_then(some_value);
-    if let Some(value) = invented { std::iter::once(value).collect() } else { found }
-}
-
-/// All values that a catalogue has of a key.
-pub(super) fn sold<'c>(catalog: &'c Catalog, key: &str) -> BTreeSet<&'c str> {
-    let offerings = || catalog.types.iter().flat_map(|t| &t.offerings);
-    match key {
-        keys::ZONE => offerings().map(|o| o.zone.as_str()).collect(),
-        keys::ZONE_ID => offerings().map(|o| o.zone_id.as_str()).collect(),
-        keys::CAPACITY_TYPE => offerings().map(|o| o.capacity_type.name()).collect(),
-        other => catalog.types.iter().filter_map(|t| t.labels.get(other)).map(String::as_str).collect(),
-    }
+    found
 }
 
 fn of_types<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) -> BTreeSet<&'a str> {
@@ -70,7 +55,7 @@ impl Topology<'_> {
         if self.reaches[at].len() < keys {
             let state = states.get(id);
             let table = &tables.pools[state.pool];
-            let all = (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key]).iter().map(String::as_str)));
+            let all = (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key]).into_iter()));
             let all: Vec<Set> = std::iter::once(Set::default()).chain(all).collect();
             self.reaches[at] = all;
         }

@@ -7,18 +7,22 @@ use super::tally::Tally;
 use super::{HOST, Topology};
 use crate::plan::states::{StateId, States};
 use crate::plan::tables::Tables;
+use crate::report::TopologyRefusal;
 
 impl Topology<'_> {
     /// The first rule of a level that keeps a new node in this state from holding one of its pods.
-    pub(crate) fn why(&mut self, tables: &Tables<'_>, states: &States, level: &Level, state: StateId, tally: &Tally) -> Option<String> {
+    pub(crate) fn why(
+        &mut self,
+        tables: &Tables<'_>,
+        states: &States,
+        level: &Level,
+        state: StateId,
+        tally: &Tally,
+    ) -> Option<TopologyRefusal> {
         for rule in &level.host {
             if rule.kind == Aim::Near && !(rule.me && tally.0[rule.counter as usize].total == 0) {
                 let total = tally.0[rule.counter as usize].total;
-                let text = format!(
-                    "podAffinity on {}: a new node has none of the pods that it selects ({total} are elsewhere)",
-                    self.key_name(HOST)
-                );
-                return Some(text);
+                return Some(TopologyRefusal::NoneThere { key: self.key_name(HOST).to_owned(), elsewhere: total });
             }
         }
         let refusing = |topology: &mut Self, rule: &Rule| {
@@ -30,11 +34,11 @@ impl Topology<'_> {
                 && wishes
                     .iter()
                     .all(|wish| wish.follow.is_none() && (!reach.and(&wish.allowed).is_empty() || (!wish.must && reach.is_empty())));
-            (!met).then(|| topology.text(rule, &reach, tally))
+            (!met).then(|| topology.refusal(rule, &reach, tally))
         };
         for rule in &level.keyed {
-            if let Some(text) = refusing(self, rule) {
-                return Some(text);
+            if let Some(refusal) = refusing(self, rule) {
+                return Some(refusal);
             }
         }
         let mut wishes = Vec::new();
@@ -44,37 +48,25 @@ impl Topology<'_> {
             reach.and(&wish.allowed).is_empty() && (wish.must || !reach.is_empty())
         });
         let key = unmet.map(|wish| wish.key).or_else(|| level.keyed.first().filter(|_| !together).map(|rule| rule.key))?;
-        Some(format!("no value of {} suits all of its constraints on company together", self.key_name(key)))
+        Some(TopologyRefusal::Together { key: self.key_name(key).to_owned() })
     }
 
-    fn text(&self, rule: &Rule, reach: &Set, tally: &Tally) -> String {
-        let (count, key) = (&tally.0[rule.counter as usize], self.key_name(rule.key));
+    fn refusal(&self, rule: &Rule, reach: &Set, tally: &Tally) -> TopologyRefusal {
+        let (count, key) = (&tally.0[rule.counter as usize], self.key_name(rule.key).to_owned());
         let counts = |domains: &mut dyn Iterator<Item = u32>| {
-            let all: Vec<String> = domains.map(|d| format!("{} {}", self.domain_name(rule.key, d), count.sure(d))).collect();
-            if all.is_empty() { "there is none".to_owned() } else { all.join(", ") }
+            domains.map(|d| (self.domain_name(rule.key, d).to_owned(), count.sure(d))).collect::<Vec<(String, u32)>>()
         };
         match rule.kind {
             Aim::Spread { skew, min_domains } => {
                 let least = self.least(rule, min_domains, tally);
-                let compared = counts(&mut self.eligible[rule.eligible as usize].iter());
-                format!(
-                    "topologySpreadConstraints on {key} with maxSkew {skew}: no domain there may have one more, least is {least} ({compared})"
-                )
+                let counts = counts(&mut self.eligible[rule.eligible as usize].iter());
+                TopologyRefusal::Spread { key, max_skew: skew, least, counts }
             }
-            Aim::Near if count.total == 0 => format!("podAffinity on {key}: no pod that it selects has a place"),
-            Aim::Near => {
-                format!("podAffinity on {key}: none of the pods that it selects is in a domain there ({})", counts(&mut count.present()))
-            }
+            Aim::Near if count.total == 0 => TopologyRefusal::NoPods { key },
+            Aim::Near => TopologyRefusal::PodsElsewhere { key, counts: counts(&mut count.present()) },
             Aim::Apart => {
-                let open = if reach.iter().any(|d| count.sure(d) == 0) {
-                    "; nodes whose domain is open yet may come to be in the others"
-                } else {
-                    ""
-                };
-                format!(
-                    "podAntiAffinity on {key}: every domain there has pods that exclude or are excluded ({}{open})",
-                    counts(&mut reach.iter())
-                )
+                let open = reach.iter().any(|d| count.sure(d) == 0);
+                TopologyRefusal::Excluded { key, counts: counts(&mut reach.iter()), open }
             }
         }
     }
