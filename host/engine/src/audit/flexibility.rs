@@ -19,6 +19,10 @@ pub(super) fn check<'w>(world: &'w World, plan: &'w Plan, kinds: &mut Kinds<'w>,
     for node in &plan.nodes {
         let Some(pool) = world.pools.get(&node.claim.node_pool) else { continue };
         let outcomes = kinds.for_sale(&node.claim);
+        // Reserved capacity is what it is: there is no choice to keep open.
+        if counts_on(&outcomes, &node.claim).is_some() {
+            continue;
+        }
         for requirement in pool.template.requirements.iter() {
             let Some(wanted) = requirement.min_values() else { continue };
             let values: BTreeSet<&str> = outcomes.iter().flat_map(|outcome| outcome.values(requirement.key())).collect();

@@ -97,16 +97,14 @@ fn driver(provisioner: &str) -> &str {
 
 fn meets(spot: &Spot<'_>, wish: &Wish<'_>) -> bool {
     let mut terms = wish.terms.to_vec();
-    match &spot.face {
-        Face::Settled(_) => {}
-        Face::Open(claim, _) => {
-            if wish.local {
-                terms.iter_mut().for_each(|term| drop(term.remove(keys::HOSTNAME)));
-            }
-            if terms.iter().any(|term| implied(&claim.requirements, term)) {
-                return true;
-            }
-        }
+    // As documented: what is on the disk of one node is made anew on another.
+    if wish.local {
+        terms.iter_mut().for_each(|term| drop(term.remove(keys::HOSTNAME)));
+    }
+    if let Face::Open(claim, _) = &spot.face
+        && terms.iter().any(|term| implied(&claim.requirements, term))
+    {
+        return true;
     }
     spot.accepted_by(&Affinity { node_selector: Requirements::default(), node_terms: terms }, true)
 }

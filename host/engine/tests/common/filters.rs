@@ -35,6 +35,13 @@ pub fn tolerates(pod: &Pod, taints: &[Taint]) -> bool {
     taints.iter().all(|t| !t.repels() || t.tolerated_by(&pod.tolerations))
 }
 
+/// A term without the host name: only local volumes name one here, and those are taken to be made anew elsewhere.
+fn anywhere(term: &Requirements) -> Requirements {
+    let mut term = term.clone();
+    term.remove(keys::HOSTNAME);
+    term
+}
+
 impl Bed {
     /// Takes in namespaces and storage.
     pub fn note(&mut self, event: &Event) {
@@ -129,7 +136,7 @@ impl Bed {
     fn volume(&self, pod: &Pod, volume: &PodVolume, node: &Node) -> Option<String> {
         match self.wish(pod, volume) {
             Err(why) => Some(why),
-            Ok((terms, _)) if terms.is_empty() || terms.iter().any(|t| t.met_by(&node.labels)) => None,
+            Ok((terms, _)) if terms.is_empty() || terms.iter().any(|t| anywhere(t).met_by(&node.labels)) => None,
             Ok(_) => Some("volume is elsewhere".to_owned()),
         }
     }

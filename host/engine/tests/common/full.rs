@@ -29,6 +29,11 @@ impl Cluster {
                 set.template.host_ports = vec![port(d)];
             }
         }
+        // Running daemons are what their template says.
+        for pod in cluster.bound.iter_mut().filter(|pod| pod.tied_to_node()) {
+            let set = cluster.daemon_sets.iter().find(|set| pod.owner.as_ref().is_some_and(|o| o.name == set.key.name));
+            pod.host_ports = set.map_or_else(Vec::new, |set| set.template.host_ports.clone());
+        }
         cluster.others = namespaces(d);
         if d.one_in(4) && heeded(Supply::Overlays) {
             cluster.others.extend((0..1 + d.below(3)).map(|n| Event::NodeOverlay(Box::new(overlay(d, n)))));
