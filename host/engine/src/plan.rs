@@ -20,6 +20,7 @@ pub(crate) mod premises;
 pub(crate) mod pricer;
 pub(crate) mod refusals;
 pub(crate) mod reserved;
+pub(crate) mod seats;
 pub(crate) mod states;
 pub(crate) mod tables;
 pub(crate) mod topology;
@@ -40,11 +41,11 @@ use greedy::{Bench, Draft, Ground};
 use limits::Remaining;
 use premises::Premises;
 use pricer::Pricer;
+use seats::Seats;
 use states::States;
 use tables::Tables;
 use topology::Topology;
 use topology::tally::Tally;
-use topology::wishes::Asking;
 
 /// What is to be done about pods without a place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -135,13 +136,12 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     }
     let mut pricer = Pricer::new(world, scorer, now, pods.len(), closed)?;
     let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
-    let (mut tally, running) = scene.topology.count(world);
+    let (tally, running) = scene.topology.count(world);
     let mut bins = Bins::new(world, &scene.tables.dimensions, &scene.premises, &scene.topology, running);
-    let mut seats = keep(world, &scene, &mut bins, &mut tally);
     let remaining = Remaining::new(world, &scene.tables);
     let at_list = scene.at_list();
     let mut bench = scene.bench(&mut pricer);
-    let (draft, tally) = place(&mut bench, &mut bins, tally, &mut seats, &remaining);
+    let (seats, draft, tally) = seats::place(world, &mut bench, &mut bins, &tally, &remaining);
     let (best, choice) = choose(world, &mut bench, &seats, draft, &tally, &remaining)?;
     unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &tally, &remaining));
     let placed = seats.placed(&bins, &scene.classes);
@@ -172,7 +172,7 @@ pub(crate) fn bare(
     let remaining = Remaining::new(world, &tables);
     let draft = Draft { claims: reserved::bare(&mut bench, count, &remaining), ..Draft::default() };
     let priced = finish::finish(&mut bench, draft, "static", remaining)?;
-    let nobody = Seats { kept: Vec::new(), members: Vec::new(), filled: Vec::new(), left: Vec::new() };
+    let nobody = Seats::default();
     Ok(write::nodes(world, &tables, &[], &nobody, priced, now))
 }
 
@@ -242,110 +242,6 @@ fn yardstick_of(world: &World, pods: &[&PodKey], scorer: &mut dyn Scorer, now: T
     // The solver's bound is the tighter one: of few pods it knows every packing.
     let bound = pack::solve(&translated.problem, &start, world.settings.improvement_steps).bound.rank;
     Ok(Yardstick { greedy: greedy.cost, bound: bound.max(Micros(0)).min(greedy.cost) })
-}
-
-/// Who sits where on what exists, by class.
-#[derive(Debug)]
-pub(crate) struct Seats<'w> {
-    /// Pods with a bin of their own from an earlier plan or a nomination.
-    kept: Vec<(PodKey, usize)>,
-    /// Members of each class that were not kept, in order; those on bins first.
-    pub(crate) members: Vec<Vec<&'w PodKey>>,
-    /// Bin and count for each class, in order.
-    filled: Vec<Vec<(usize, usize)>>,
-    /// How many pods of each class have no seat.
-    pub(crate) left: Vec<usize>,
-}
-
-impl Seats<'_> {
-    fn placed(&self, bins: &Bins<'_>, classes: &[Class<'_>]) -> BTreeMap<String, Vec<PodKey>> {
-        let mut placed: BTreeMap<String, Vec<PodKey>> = BTreeMap::new();
-        for (key, bin) in &self.kept {
-            placed.entry(bins.get(*bin).name.to_owned()).or_default().push(key.clone());
-        }
-        for (class, filled) in self.filled.iter().enumerate().take(classes.len()) {
-            let mut members = self.members[class].iter();
-            for (bin, count) in filled {
-                let keys = members.by_ref().take(*count).map(|key| (*key).clone());
-                placed.entry(bins.get(*bin).name.to_owned()).or_default().extend(keys);
-            }
-        }
-        placed
-    }
-
-    /// The members of a class without a seat, in order.
-    pub(crate) fn standing(&self, class: usize) -> &[&PodKey] {
-        let members = &self.members[class];
-        &members[members.len() - self.left[class]..]
-    }
-}
-
-/// Leaves pods where they were meant to go, as far as they still may. Who came first is not known any
-/// more, so they are asked again as long as that lets more of them stay.
-fn keep<'w>(world: &'w World, scene: &Scene<'w>, bins: &mut Bins<'w>, tally: &mut Tally) -> Seats<'w> {
-    let classes = &scene.classes;
-    let mut seats = Seats { kept: Vec::new(), members: Vec::new(), filled: vec![Vec::new(); classes.len()], left: vec![0; classes.len()] };
-    let mut meant: Vec<(usize, &'w PodKey, usize)> = Vec::new();
-    for (number, class) in classes.iter().enumerate() {
-        let bin_of = |key: &PodKey| bins::meant_for(world, key).and_then(|name| bins.find(name));
-        meant.extend(class.members.iter().filter_map(|m| bin_of(m.key).map(|bin| (number, m.key, bin))));
-    }
-    // Whoever has to spread goes before those that only count.
-    meant.sort_by_key(|(class, pod, _)| {
-        (world.buffers.holds(pod), classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()))
-    });
-    let mut staying: std::collections::BTreeSet<&PodKey> = std::collections::BTreeSet::new();
-    let mut wishes = Vec::new();
-    loop {
-        let before = meant.len();
-        meant.retain(|(number, key, bin)| {
-            let class = &classes[*number];
-            let stays = class.company.levels.iter().any(|level| {
-                scene.topology.wishes(level, tally, &mut wishes)
-                    && bins.capacity(*bin, Asking { class, level, wishes: &wishes, tally }, &scene.states, 1) > 0
-            });
-            if stays {
-                bins.place(*bin, class, 1, &scene.topology, tally);
-                seats.kept.push(((*key).clone(), *bin));
-                staying.insert(key);
-            }
-            !stays
-        });
-        if meant.is_empty() || meant.len() == before {
-            break;
-        }
-    }
-    for class in classes {
-        seats.members.push(class.members.iter().map(|m| m.key).filter(|key| !staying.contains(key)).collect());
-    }
-    seats
-}
-
-/// Places all that was not kept by the documented rule: on what exists, and on new claims. Returns the
-/// claims, and the counts of what is on what exists.
-fn place<'w>(
-    bench: &mut Bench<'_, 'w>,
-    bins: &mut Bins<'w>,
-    mut tally: Tally,
-    seats: &mut Seats<'_>,
-    remaining: &Remaining,
-) -> (Draft, Tally) {
-    let waiting: Vec<usize> = seats.members.iter().map(Vec::len).collect();
-    let mut runs = classes::runs(bench.classes, &waiting);
-    bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
-    let mut seated = tally.clone();
-    let mut ground = Ground { bins: Some(bins), tally: &mut tally, remaining: &mut remaining.clone() };
-    let draft = greedy::pack(bench, &mut ground, &runs);
-    seats.left = waiting;
-    for (class, bin, count) in &draft.seated {
-        bins.count(*bin, &bench.classes[*class], *count, bench.topology, &mut seated);
-        seats.left[*class] -= count;
-        match seats.filled[*class].last_mut() {
-            Some((last, so_far)) if last == bin => *so_far += count,
-            _ => seats.filled[*class].push((*bin, *count)),
-        }
-    }
-    (draft, seated)
 }
 
 /// Asks every packer and takes the best answer; the greedy's when nothing is better.

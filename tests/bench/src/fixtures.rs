@@ -2,7 +2,9 @@
 //! ones. Fixtures are data compiled in; nothing is drawn from a clock or the machine.
 
 use whittle_model::resources::{CPU, MEMORY, PODS};
-use whittle_model::{LabelSelector, Labels, Pod, PodAffinityTerm, PodKey, Resources, Timestamp};
+use whittle_model::{
+    LabelSelector, Labels, Pod, PodAffinityTerm, PodKey, Preferences, Requirement, Resources, Timestamp, TopologySpread, keys,
+};
 
 const MIB: i64 = 1 << 20;
 const NAMESPACE: &str = "default";
@@ -160,6 +162,73 @@ pub fn anti(draws: &[Draw]) -> Vec<Pod> {
     all
 }
 
+fn labelled(key: &str, value: &str) -> Labels {
+    Labels::from([(key.to_owned(), value.to_owned())])
+}
+
+fn spread(key: &str, selector: &str) -> TopologySpread {
+    TopologySpread {
+        topology_key: key.to_owned(),
+        max_skew: 1,
+        min_domains: None,
+        required: true,
+        selector: LabelSelector::of_labels(&labelled("my-label", selector)),
+        honor_affinity: true,
+        honor_taints: false,
+    }
+}
+
+fn term(key: &str, labels: &Labels) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: key.to_owned(),
+        namespaces: vec![NAMESPACE.to_owned()],
+        namespace_selector: None,
+        selector: LabelSelector::of_labels(labels),
+    }
+}
+
+/// The draws with everything they ask for: a fifth each spreads over zones, spreads over hosts, seeks its
+/// like in a zone, and excludes its like from its host.
+#[must_use]
+pub fn constrained(draws: &[Draw]) -> Vec<Pod> {
+    let mut all = generic(draws);
+    for (pod, draw) in all.iter_mut().zip(draws) {
+        pod.labels = labelled("my-label", &draw.label);
+        match draw.kind.as_str() {
+            "zone-spread" => pod.spread = vec![spread(keys::ZONE, &draw.selector)],
+            "host-spread" => pod.spread = vec![spread(keys::HOSTNAME, &draw.selector)],
+            "zone-affinity" => {
+                // Spelled as in the workload it comes from.
+                pod.labels = labelled("my-affininity", &draw.label);
+                pod.pod_affinity = vec![term(keys::ZONE, &labelled("my-affininity", &draw.selector))];
+            }
+            "anti" => {
+                pod.labels = labelled("app", "nginx");
+                pod.anti_affinity = vec![term(keys::HOSTNAME, &pod.labels)];
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Identical pods that would rather be in one zone, and alone in their zone and on their host: Karpenter's
+/// preference mix.
+#[must_use]
+pub fn preferring(count: usize) -> Vec<Pod> {
+    let labels = labelled("app", "nginx");
+    let preferences = Preferences {
+        nodes: vec![(1, std::iter::once(Requirement::any_of(keys::ZONE, &["test-zone-1"])).collect())],
+        near: Vec::new(),
+        away: vec![(10, term(keys::ZONE, &labels)), (1, term(keys::HOSTNAME, &labels))],
+    };
+    let mut all = pods(std::iter::repeat_n((500, 512), count));
+    for pod in &mut all {
+        (pod.labels, pod.preferences) = (labels.clone(), preferences.clone());
+    }
+    all
+}
+
 /// Pods no two of which ask for the same CPU, nor the same memory: the worst case for whoever lives
 /// off equal pods. From 100m and 128Mi up, in steps of 1m and 1Mi, in a scattered order.
 #[must_use]
@@ -169,17 +238,22 @@ pub fn distinct(count: usize) -> Vec<Pod> {
     pods((0..count).map(|at| (100 + scattered(at, 7919), 128 + scattered(at, 6007))))
 }
 
-/// Generic pods drawn like those of `diverse-N`, for sizes that have no fixture.
+/// Draws like those of `diverse-N`, for sizes that have no fixture.
 #[must_use]
-pub fn drawn(count: usize) -> Vec<Pod> {
+pub fn drawn(count: usize) -> Vec<Draw> {
     let mut state = 42u64;
-    let mut pick = |values: &[i64]| {
-        let at = usize::try_from(splitmix(&mut state) % values.len() as u64).unwrap_or(0);
-        values[at]
-    };
-    let sizes: Vec<(i64, i64)> =
-        (0..count).map(|_| (pick(&[100, 250, 500, 1000, 1500]), pick(&[100, 256, 512, 1024, 2048, 4096]))).collect();
-    pods(sizes)
+    let mut below = |sides: usize| usize::try_from(splitmix(&mut state) % sides as u64).unwrap_or(0);
+    let kinds = ["generic", "zone-spread", "host-spread", "zone-affinity", "anti"];
+    let mut draws = Vec::with_capacity(count);
+    for at in 0..count {
+        let kind = kinds.get(at / (count / kinds.len()).max(1)).copied().unwrap_or("generic");
+        let label = ["a", "b", "c", "d", "e", "f", "g"][below(7)];
+        let selector = if kind == "zone-affinity" { label } else { ["a", "b", "c", "d", "e", "f", "g"][below(7)] };
+        let cpu_milli = [100, 250, 500, 1000, 1500][below(5)];
+        let memory_mib = [100, 256, 512, 1024, 2048, 4096][below(6)];
+        draws.push(Draw { kind: kind.to_owned(), label: label.to_owned(), selector: selector.to_owned(), cpu_milli, memory_mib });
+    }
+    draws
 }
 
 /// The next number of the `SplitMix64` sequence: <https://prng.di.unimi.it/splitmix64.c>.

@@ -11,11 +11,12 @@ usage: whittle-bench [FILTER...]
 
 A filter names one or more consecutive parts of a bench's name: B1, B1/5000, full, le32, B7/mean/1000.
 
-B1/N[/anti][/full]     pods a second on Karpenter's 400 synthetic types, sizes of its `diverse` mix; with
-                       `anti` a fifth of the pods exclude each other; `full` is the default portfolio,
-                       else PACKING=Greedy
+B1/N[/sizes|/anti][/full]  pods a second on Karpenter's 400 synthetic types, its `diverse` mix of spread,
+                       affinity and anti-affinity; `sizes` without constraints, `anti` with those on the host
+                       name alone; `full` is the default portfolio, else PACKING=Greedy
 B1/5000/distinct       no two pods ask for the same
-B2/N[/drawn]           growth from N/10 to N pods; `drawn` are generated sizes
+B2/N[/drawn]           growth from N/10 to N pods; `drawn` are generated pods
+B3/4000/respect|ignore identical pods with preferences that cannot all hold
 B7/MIX/N/SET           cost of six mixes on c/m/r types of us-east-1, on-demand: SET le32 (at most 32
                        vCPU) or all; B7/mean/N/SET their mean
 B10/row/N              a policy's time for a row in calls of N rows: the reference kernel by columns, by row
@@ -60,6 +61,7 @@ fn run(filter: &Filter) -> Result<usize, BenchError> {
     };
     speed::b1(filter, &mut line)?;
     speed::b2(filter, &mut line)?;
+    speed::b3(filter, &mut line)?;
     packing::b7(filter, &mut line)?;
     contract::b10(filter, &mut line)?;
     policies::b10(filter, &mut line)?;

@@ -3,17 +3,23 @@
 //!
 //! Biggest pod first; onto the open claim with the fewest pods that still has some fitting type; a
 //! new claim only when none has; in the end the cheapest type that fits. Known: requests, node
-//! selector and required node affinity (OR terms one after the other), taints, anti-affinity on the
-//! host name, DaemonSets type by type, pool order, limits. Nodes that exist, minValues, topology and
-//! volumes are not. What must not enter: classes, masks, caches, anything clever.
+//! selector and required node affinity (OR terms one after the other), taints, topology spread, pod
+//! affinity and anti-affinity, preferences one after the other, DaemonSets type by type, pool order,
+//! limits. Nodes that exist, minValues and volumes are not. What must not enter: classes, masks,
+//! caches, anything clever.
 
-use std::collections::{BTreeMap, VecDeque};
+mod company;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use whittle_model::resources::{CPU, MEMORY, NODES};
 use whittle_model::taint::untolerated;
-use whittle_model::{InstanceType, Labels, Micros, NodePool, OfferingKey, Pod, PodKey, Requirement, Requirements, Resources, keys};
+use whittle_model::{
+    InstanceType, Labels, Micros, NodePool, OfferingKey, Operator, Pod, PodKey, Requirement, Requirements, Resources, Taint, keys,
+};
 
 use crate::Input;
+use company::{Choice, Form, forms};
 
 /// A node to buy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +59,10 @@ impl Outcome {
 pub struct Reference<'a> {
     pools: Vec<Pool<'a>>,
     queue: Vec<&'a Pod>,
+    /// Values of the keys under which pods look for company.
+    known: BTreeMap<String, BTreeSet<String>>,
+    /// Whether some pool has a taint that only asks pods to stay away.
+    soft: bool,
 }
 
 #[derive(Debug)]
@@ -60,6 +70,8 @@ struct Pool<'a> {
     of: &'a NodePool,
     requirements: Requirements,
     types: Vec<Type<'a>>,
+    /// Values that its nodes may have, by key.
+    values: BTreeMap<String, BTreeSet<String>>,
 }
 
 #[derive(Debug)]
@@ -79,10 +91,12 @@ impl Type<'_> {
 }
 
 /// What a claim becomes when one more pod joins it.
+#[derive(Clone)]
 struct Grown {
     requirements: Requirements,
     requests: Resources,
     types: Vec<usize>,
+    values: BTreeMap<String, BTreeSet<String>>,
 }
 
 struct Claim<'a> {
@@ -91,6 +105,10 @@ struct Claim<'a> {
     requests: Resources,
     /// Indices into the pool's types, those that still fit.
     types: Vec<usize>,
+    /// Those that were for sale within the limits when it was opened.
+    sold: Vec<usize>,
+    /// Values that its node may have, by key.
+    values: BTreeMap<String, BTreeSet<String>>,
     pods: Vec<&'a Pod>,
 }
 
@@ -116,7 +134,19 @@ impl<'a> Reference<'a> {
         let mut pools: Vec<Pool<'_>> =
             input.pools.iter().filter(|p| !p.deleting && p.not_ready.is_none()).map(|p| Pool::new(p, input)).collect();
         pools.sort_by(|a, b| b.of.weight.cmp(&a.of.weight).then(b.of.name.cmp(&a.of.name)));
-        Self { pools, queue }
+        let mut known = BTreeMap::new();
+        for key in company::keys_of(&queue) {
+            let mut all = BTreeSet::new();
+            for pool in &mut pools {
+                let every: Vec<usize> = (0..pool.types.len()).collect();
+                let values = pool.values(&every, &pool.requirements, &key);
+                all.extend(values.iter().cloned());
+                pool.values.insert(key.clone(), values);
+            }
+            known.insert(key, all);
+        }
+        let soft = input.pools.iter().any(|p| p.template.taints.iter().any(|t| !t.repels()));
+        Self { pools, queue, known, soft }
     }
 
     /// The types the pool of this name may buy: room for pods, and the lowest price.
@@ -157,7 +187,27 @@ impl<'a> Pool<'a> {
         let catalog = input.catalogs.iter().find(|c| c.node_class == of.template.node_class);
         let sold = catalog.iter().flat_map(|c| &c.types).map(|t| Type::new(t, of, &requirements, input));
         let types = sold.filter(|t| t.admits(&requirements) && t.room.iter().all(|(_, left)| left >= 0)).collect();
-        Self { of, requirements, types }
+        Self { of, requirements, types, values: BTreeMap::new() }
+    }
+
+    /// The values of a key that nodes of these types and requirements may have.
+    fn values(&self, types: &[usize], requirements: &Requirements, key: &str) -> BTreeSet<String> {
+        let wanted = requirements.get(key);
+        let admitted = types.iter().map(|t| &self.types[*t]).filter(|t| t.admits(requirements));
+        let offered = admitted.clone().flat_map(|t| &t.offerings).filter(|(o, _, _)| o.intersects(requirements)).map(|(o, _, _)| o);
+        let mut found: BTreeSet<String> = match key {
+            keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE => {
+                offered.filter_map(|o| o.get(key)).flat_map(|r| r.values().iter().cloned()).collect()
+            }
+            _ if wanted.is_some_and(|r| r.operator() == Operator::In) => wanted.iter().flat_map(|r| r.values().iter().cloned()).collect(),
+            _ if wanted.is_none() && !keys::well_known(key) => BTreeSet::new(),
+            _ => {
+                let listed = admitted.filter_map(|t| t.requirements.get(key)).filter(|r| r.operator() == Operator::In);
+                listed.flat_map(|r| r.values().iter().cloned()).filter(|v| wanted.is_none_or(|r| r.allows(v))).collect()
+            }
+        };
+        found.remove("");
+        found
     }
 }
 
@@ -203,54 +253,114 @@ fn alternatives(pod: &Pod) -> Vec<Requirements> {
     pod.affinity.node_terms.iter().map(with).collect()
 }
 
-/// Whether `a` refuses to share a host with `b`.
-fn avoids(a: &Pod, b: &Pod) -> bool {
-    a.anti_affinity.iter().any(|term| term.namespaces.contains(&b.key.namespace) && term.selector.matches(&b.labels))
-}
-
 impl<'a> Solve<'_, 'a> {
     fn place(&mut self, pod: &'a Pod) -> bool {
-        alternatives(pod).iter().any(|wanted| self.place_as(pod, wanted))
+        forms(pod, self.reference.soft).iter().any(|form| self.place_as(pod, form))
     }
 
-    fn place_as(&mut self, pod: &'a Pod, wanted: &Requirements) -> bool {
+    fn place_as(&mut self, pod: &'a Pod, form: &Form<'_>) -> bool {
+        let compared = |key: &str| self.compared(pod, key);
+        let Some(choices) = form.choices(pod, &self.claims, &self.reference.known, &compared) else { return false };
         let mut order: Vec<usize> = (0..self.claims.len()).collect();
         order.sort_by_key(|claim| (self.claims[*claim].pods.len(), *claim));
         for claim in order {
-            if let Some(grown) = self.grow(&self.claims[claim], pod, wanted) {
+            if let Some(grown) = self.grow(&self.claims[claim], pod, form, &choices) {
                 self.claims[claim].accept(pod, grown);
                 return true;
             }
         }
-        (0..self.reference.pools.len()).any(|pool| self.open(pool, pod, wanted))
+        (0..self.reference.pools.len()).any(|pool| self.open(pool, pod, form, &choices))
+    }
+
+    /// The values of a key that nodes for this pod could have, its preferences aside.
+    fn compared(&self, pod: &Pod, key: &str) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        for pool in self.reference.pools.iter().filter(|p| untolerated(&p.of.template.taints, &pod.tolerations).is_none()) {
+            for wanted in alternatives(pod) {
+                if wanted.is_empty() {
+                    all.extend(pool.values[key].iter().cloned());
+                } else if pool.requirements.compatible(&wanted, &keys::well_known).is_ok() {
+                    let mut both = pool.requirements.clone();
+                    both.add_all(&wanted);
+                    let every: Vec<usize> = (0..pool.types.len()).collect();
+                    all.extend(pool.values(&every, &both, key));
+                }
+            }
+        }
+        all
     }
 
     /// A claim with the pod on it, if that is allowed and some type still holds everything.
-    fn grow(&self, claim: &Claim<'a>, pod: &Pod, wanted: &Requirements) -> Option<Grown> {
+    fn grow(&self, claim: &Claim<'a>, pod: &Pod, form: &Form<'_>, choices: &[Choice]) -> Option<Grown> {
         let pool = &self.reference.pools[claim.pool];
-        untolerated(&pool.of.template.taints, &pod.tolerations).is_none().then_some(())?;
-        claim.pods.iter().all(|other| !avoids(pod, other) && !avoids(other, pod)).then_some(())?;
-        claim.requirements.compatible(wanted, &keys::well_known).ok()?;
-        let mut requirements = claim.requirements.clone();
-        requirements.add_all(wanted);
+        let repels = |t: &Taint| (t.repels() || !form.lenient) && !t.tolerated_by(&pod.tolerations);
+        (!pool.of.template.taints.iter().any(repels)).then_some(())?;
+        form.beside(pod, &claim.pods, &self.claims).then_some(())?;
+        let sought = |choice: &Choice| !choice.follow || form.seeks_one_of(&claim.pods, &choice.key);
+        choices.iter().all(sought).then_some(())?;
+        claim.requirements.compatible(&form.wanted, &keys::well_known).ok()?;
         let mut requests = claim.requests.clone();
         requests.add(&pod.requests);
-        // A pod that demands nothing of the node changes nothing about which types are allowed.
-        let fits = |t: &Type<'_>| requests.fit_in(&t.room) && (wanted.is_empty() || t.admits(&requirements));
-        let types: Vec<usize> = claim.types.iter().copied().filter(|t| fits(&pool.types[*t])).collect();
-        (!types.is_empty()).then_some(Grown { requirements, requests, types })
+        let now = Grown { requirements: claim.requirements.clone(), requests, types: claim.types.clone(), values: claim.values.clone() };
+        let grown = self.narrow(claim, &now, &form.wanted)?;
+        self.settle(claim, grown, choices)
     }
 
-    fn open(&mut self, pool: usize, pod: &'a Pod, wanted: &Requirements) -> bool {
+    /// The same with more requirements.
+    fn narrow(&self, claim: &Claim<'a>, grown: &Grown, wanted: &Requirements) -> Option<Grown> {
+        let pool = &self.reference.pools[claim.pool];
+        let mut next = grown.clone();
+        next.requirements.add_all(wanted);
+        // What demands nothing of the node changes nothing about which types are allowed.
+        let fits = |t: &Type<'_>| next.requests.fit_in(&t.room) && (wanted.is_empty() || t.admits(&next.requirements));
+        let types: Vec<usize> = next.types.iter().copied().filter(|t| fits(&pool.types[*t])).collect();
+        next.types = types;
+        if !wanted.is_empty() {
+            for (key, values) in &mut next.values {
+                *values = pool.values(&claim.sold, &next.requirements, key);
+            }
+        }
+        (!next.types.is_empty()).then_some(next)
+    }
+
+    /// The same once each choice is made: the first value in order that will do.
+    fn settle(&self, claim: &Claim<'a>, grown: Grown, choices: &[Choice]) -> Option<Grown> {
+        let Some((choice, others)) = choices.split_first() else { return Some(grown) };
+        let has = &grown.values[&choice.key];
+        if has.is_empty() {
+            return if choice.must { None } else { self.settle(claim, grown, others) };
+        }
+        if has.iter().all(|v| choice.values.contains(v)) && (!choice.single || has.len() == 1) {
+            return self.settle(claim, grown, others);
+        }
+        let allowed: Vec<&str> = choice.values.iter().filter(|v| has.contains(*v)).map(String::as_str).collect();
+        let pinned = |values: &[&str]| {
+            let wanted = Requirements::from_iter([Requirement::any_of(&choice.key, values)]);
+            self.settle(claim, self.narrow(claim, &grown, &wanted)?, others)
+        };
+        if choice.single {
+            allowed.iter().find_map(|v| pinned(&[*v]))
+        } else if allowed.is_empty() {
+            None
+        } else {
+            pinned(&allowed)
+        }
+    }
+
+    fn open(&mut self, pool: usize, pod: &'a Pod, form: &Form<'_>, choices: &[Choice]) -> bool {
         let of = &self.reference.pools[pool];
         let remaining = &self.remaining[pool];
         if remaining.get(NODES).is_some_and(|left| *left <= 0) {
             return false;
         }
         let within = |t: &Type<'_>| remaining.iter().all(|(name, left)| t.of.capacity.get(name) <= *left);
-        let types = (0..of.types.len()).filter(|t| within(&of.types[*t])).collect();
-        let mut claim = Claim { pool, requirements: of.requirements.clone(), requests: Resources::default(), types, pods: Vec::new() };
-        let Some(grown) = self.grow(&claim, pod, wanted) else { return false };
+        let types: Vec<usize> = (0..of.types.len()).filter(|t| within(&of.types[*t])).collect();
+        let whole = types.len() == of.types.len();
+        let values = |key: &String| if whole { of.values[key].clone() } else { of.values(&types, &of.requirements, key) };
+        let values = of.values.keys().map(|key| (key.clone(), values(key))).collect();
+        let (requirements, requests) = (of.requirements.clone(), Resources::default());
+        let mut claim = Claim { pool, requirements, requests, sold: types.clone(), types, values, pods: Vec::new() };
+        let Some(grown) = self.grow(&claim, pod, form, choices) else { return false };
         claim.accept(pod, grown);
         for (name, left) in &mut self.remaining[pool] {
             let largest = claim.types.iter().map(|t| of.types[*t].of.capacity.get(name)).max();
@@ -270,6 +380,7 @@ impl<'a> Claim<'a> {
         self.requirements = grown.requirements;
         self.requests = grown.requests;
         self.types = grown.types;
+        self.values = grown.values;
         self.pods.push(pod);
     }
 

@@ -38,11 +38,30 @@ fn greedy_agrees_on_karpenters_sizes() {
         let draws = fixtures::diverse(count).unwrap();
         agree(&format!("generic {count}"), &markets::synthetic().with_pods(fixtures::generic(&draws)));
         agree(&format!("anti {count}"), &markets::synthetic().with_pods(fixtures::anti(&draws)));
+        if count <= 1000 {
+            agree(&format!("constrained {count}"), &markets::synthetic().with_pods(fixtures::constrained(&draws)));
+        }
         for set in Set::ALL {
             let market = markets::real(set).unwrap();
             agree(&format!("generic {count} on {}", set.name()), &market.with_pods(fixtures::generic(&draws)));
         }
     }
+}
+
+/// Nodes and cost of the diverse mix as a prototype of the documented greedy has them; the nodes are those
+/// that Karpenter publishes.
+#[test]
+fn the_diverse_mix_takes_a_node_for_each_fifth_pod() {
+    for (count, nodes, dollars) in [(50, 10, 15.42), (100, 20, 32.73), (500, 100, 164.61), (1000, 200, 338.04)] {
+        let input = markets::synthetic().with_pods(fixtures::constrained(&fixtures::diverse(count).unwrap()));
+        let planned = plan(&input, Packing::Greedy);
+        assert_eq!((planned.nodes, planned.unplaced), (nodes, 0), "{count}");
+        let off = bound::as_float(planned.cost.0) / (dollars * 1_000_000.0);
+        assert!((0.95..1.05).contains(&off), "{count}: {} against {dollars}", planned.cost);
+    }
+    let input = markets::synthetic().with_pods(fixtures::preferring(50));
+    assert_eq!(plan(&input, Packing::Greedy).nodes, 50);
+    agree("preferring", &input);
 }
 
 #[test]
@@ -91,7 +110,7 @@ fn types_that_have_no_room_for_their_daemons_are_not_bought() {
     let mut input = clusters::few_types(&markets::real(Set::All).unwrap());
     input.pools[0].template.requirements = [Requirement::any_of(keys::CAPACITY_TYPE, &["on-demand"])].into_iter().collect();
     let agent = Pod { requests: Resources::of(&[(MEMORY, 500 << 20), (PODS, 1)]), ..Pod::default() };
-    input.daemon_sets = vec![DaemonSet { key: PodKey::new("kube-system", "agent"), template: agent, containers: None }];
+    input.daemon_sets = vec![DaemonSet { key: PodKey::new("kube-system", "agent"), template: agent }];
     let thin = Pod { requests: Resources::of(&[(CPU, 100), (PODS, 1)]), ..fixtures::pods([(0, 0)]).remove(0) };
     input.pods = vec![thin];
     assert_eq!(Reference::new(&input).solve().nodes[0].offering.instance_type, "t3.micro");

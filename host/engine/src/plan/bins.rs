@@ -27,8 +27,8 @@ use land::Land;
 enum Face<'w> {
     /// They are settled.
     Labels(&'w Labels),
-    /// It is not bought yet: whatever these requirements admit.
-    Requirements(&'w Requirements),
+    /// It is not bought yet: whatever these requirements admit, with these labels of its own.
+    Requirements(&'w Requirements, &'w Labels),
 }
 
 /// One node or claim in flight.
@@ -124,8 +124,8 @@ impl<'w> Bins<'w> {
             bin.reach = (0..topology.keys()).map(|key| bin.face.reach(topology, key)).collect();
             let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
             bin.outside = match bin.face {
-                Face::Labels(labels) => topology.outside(labels, &taints, false),
-                Face::Requirements(have) => topology.outside_of(have, &taints),
+                Face::Labels(labels) => topology.outside(labels, &taints),
+                Face::Requirements(have, _) => topology.outside_of(have, &taints),
             };
             for key in HOST + 1..topology.keys() {
                 bin.reach[key].iter().for_each(|domain| self.inside[key][domain as usize].insert(number));
@@ -204,6 +204,13 @@ impl<'w> Bins<'w> {
             bin.barred = entry.barred;
             bin.volumes.truncate(entry.volumes);
         }
+        self.refused.fill(Mask::default());
+        self.first.fill(0);
+    }
+
+    /// The domains of a bin, by key.
+    pub(crate) fn reach(&self, bin: usize) -> &[Set] {
+        &self.all[bin].reach
     }
 
     /// The first bin that takes pods of a class in this form, and how many of `left` it takes at once.
@@ -251,7 +258,10 @@ impl Face<'_> {
     fn reach(&self, topology: &Topology<'_>, key: usize) -> Set {
         match self {
             Self::Labels(labels) => topology.reach_of_labels(key, labels),
-            Self::Requirements(have) => topology.reach_of_requirements(key, have),
+            Self::Requirements(have, labels) => {
+                let own = topology.reach_of_labels(key, labels);
+                if own.is_empty() { topology.reach_of_requirements(key, have) } else { own }
+            }
         }
     }
 }

@@ -157,6 +157,11 @@ fn first<'w>(class: &Class<'w>) -> Option<(Timestamp, &'w str)> {
 
 /// The order in which pods are placed: CPU descending, memory descending, creation, uid.
 pub(crate) fn runs(classes: &[Class<'_>], left: &[usize]) -> Vec<Run> {
+    runs_among(classes, left, &|_| true)
+}
+
+/// The same of the pods that are `standing`: of those the last ones of each class are left.
+pub(crate) fn runs_among(classes: &[Class<'_>], left: &[usize], standing: &dyn Fn(&PodKey) -> bool) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut start = 0;
     while start < classes.len() {
@@ -168,7 +173,7 @@ pub(crate) fn runs(classes: &[Class<'_>], left: &[usize]) -> Vec<Run> {
         if end - start == 1 {
             runs.push(Run { class: start, count: left[start] });
         } else {
-            interleave(classes, left, start..end, &mut runs);
+            interleave(classes, left, start..end, standing, &mut runs);
         }
         start = end;
     }
@@ -176,15 +181,21 @@ pub(crate) fn runs(classes: &[Class<'_>], left: &[usize]) -> Vec<Run> {
     runs
 }
 
-/// Classes of one size take turns by the age of their pods. The pods that are left of a class are
-/// its last ones.
-fn interleave(classes: &[Class<'_>], left: &[usize], which: std::ops::Range<usize>, runs: &mut Vec<Run>) {
-    let mut order: Vec<(Timestamp, &str, usize)> = which
-        .flat_map(|c| {
-            let members = &classes[c].members;
-            members[members.len() - left[c]..].iter().map(move |m| (m.created, m.uid, c))
-        })
-        .collect();
+/// Classes of one size take turns by the age of their pods.
+fn interleave(
+    classes: &[Class<'_>],
+    left: &[usize],
+    which: std::ops::Range<usize>,
+    standing: &dyn Fn(&PodKey) -> bool,
+    runs: &mut Vec<Run>,
+) {
+    let mut order: Vec<(Timestamp, &str, usize)> = Vec::new();
+    for class in which {
+        let before = order.len();
+        let members = classes[class].members.iter().rev().filter(|m| standing(m.key));
+        order.extend(members.take(left[class]).map(|m| (m.created, m.uid, class)));
+        debug_assert_eq!(order.len() - before, left[class], "all that are left are standing");
+    }
     order.sort_unstable();
     for (_, _, class) in order {
         match runs.last_mut() {

@@ -144,49 +144,53 @@ impl OpenClaim {
         }
         // What refuses a claim without wishes will be there tomorrow too.
         let refusal = if wishes.is_empty() && !bench.tables.relax { Answer::Never } else { Answer::NotNow };
-        self.pinned(bench, class, state, wishes).map_or(refusal, Answer::Welcome)
+        self.pinned(bench, asking, state, wishes).map_or(refusal, Answer::Welcome)
     }
 
     /// The state once the wishes are met that a claim in `state` does not meet already.
-    fn pinned(&self, bench: &mut Bench<'_, '_>, class: &Class<'_>, state: StateId, wishes: &[Wish]) -> Option<StateId> {
+    fn pinned(&self, bench: &mut Bench<'_, '_>, asking: Asking<'_, '_>, state: StateId, wishes: &[Wish]) -> Option<StateId> {
         let Some((wish, others)) = wishes.split_first() else {
-            return self.stays_flexible(bench, state, &class.need_beside(&self.volumes)).then_some(state);
+            return self.stays_flexible(bench, state, &asking.class.need_beside(&self.volumes)).then_some(state);
         };
         if wish.follow.is_some_and(|counter| super::topology::tally::there(&self.local, counter) == 0) {
             return None;
         }
         let reach = bench.topology.reach(bench.tables, bench.states, state, wish.key).clone();
         if reach.is_empty() {
-            return if wish.must { None } else { self.pinned(bench, class, state, others) };
+            return if wish.must { None } else { self.pinned(bench, asking, state, others) };
         }
-        if reach.within(&wish.allowed) && (!wish.single || reach.single().is_some()) {
-            return self.pinned(bench, class, state, others);
+        // Only what the requirements say outlasts the plan: an offering that is sold out may come back.
+        let said = bench.topology.said(bench.states, state, wish.key);
+        if said.is_some_and(|said| said.within(&wish.allowed) && (!wish.single || said.single().is_some())) {
+            return self.pinned(bench, asking, state, others);
         }
         if !wish.single {
             let both = reach.and(&wish.allowed);
-            return if both.is_empty() { None } else { self.pin(bench, class, state, wish, &both, others) };
+            return if both.is_empty() { None } else { self.pin(bench, asking, state, wish, &both, others) };
         }
-        wish.order.iter().filter(|d| reach.contains(**d)).find_map(|domain| {
+        let open = bench.topology.reach(bench.tables, bench.states, self.state, wish.key).len() > 1;
+        let able = |domain: &&u32| reach.contains(**domain) && (!open || wish.bears(&self.local, **domain, asking.tally));
+        wish.order.iter().filter(able).find_map(|domain| {
             let only = std::iter::once(*domain).collect();
-            self.pin(bench, class, state, wish, &only, others)
+            self.pin(bench, asking, state, wish, &only, others)
         })
     }
 
     fn pin(
         &self,
         bench: &mut Bench<'_, '_>,
-        class: &Class<'_>,
+        asking: Asking<'_, '_>,
         state: StateId,
         wish: &Wish,
         domains: &super::topology::set::Set,
         others: &[Wish],
     ) -> Option<StateId> {
-        let profile = bench.topology.pin(bench.states, wish.key, domains, class.asker);
+        let profile = bench.topology.pin(bench.states, wish.key, domains, asking.class.asker);
         let pinned = bench.states.merge(bench.tables, state, profile)?;
-        if !bench.states.get(pinned).has_room(&bench.tables.pools[self.pool], &self.used, &class.need_beside(&self.volumes)) {
+        if !bench.states.get(pinned).has_room(&bench.tables.pools[self.pool], &self.used, &asking.class.need_beside(&self.volumes)) {
             return None;
         }
-        self.pinned(bench, class, pinned, others)
+        self.pinned(bench, asking, pinned, others)
     }
 
     /// Whether a node of this offering's type has room for so many pods more with the volumes that they share.
@@ -263,7 +267,8 @@ pub(crate) fn pack(bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs:
         let before: usize = waiting.iter().map(|run| run.count).sum();
         let none = vec![Amounts::new(); waiting.len()];
         waiting = packer.pass(bench, ground, &waiting, &none);
-        if waiting.iter().map(|run| run.count).sum::<usize>() == before {
+        let stuck = waiting.iter().map(|run| run.count).sum::<usize>() == before;
+        if stuck && !packer.settle(bench, ground.tally, &waiting) {
             break;
         }
     }
@@ -367,6 +372,50 @@ impl Packer {
         0
     }
 
+    /// Settles a claim whose domain is open on one, when pods that wait seek those on it.
+    fn settle(&mut self, bench: &mut Bench<'_, '_>, tally: &mut Tally, waiting: &[Run]) -> bool {
+        let classes = bench.classes;
+        for (run, level) in waiting.iter().flat_map(|run| classes[run.class].company.levels.iter().map(move |l| (run, l))) {
+            let able = bench.topology.wishes(level, tally, &mut self.wishes);
+            let sought = self.wishes.iter().find_map(|wish| wish.follow.map(|counter| (wish.key, counter))).filter(|_| able);
+            let Some((key, counter)) = sought else { continue };
+            for at in 0..self.field.claims.len() {
+                let (state, here) = (self.field.claims[at].state, super::topology::tally::there(&self.field.claims[at].local, counter));
+                let reach = bench.topology.reach(bench.tables, bench.states, state, key).clone();
+                let Some(domain) = reach.iter().next().filter(|_| here > 0 && reach.len() > 1) else { continue };
+                let profile = bench.topology.pin(bench.states, key, &std::iter::once(domain).collect(), classes[run.class].asker);
+                let Some(next) = bench.states.merge(bench.tables, state, profile) else { continue };
+                let claim = &self.field.claims[at];
+                let none = Amounts::from_elem(0, claim.used.len());
+                if bench.states.get(next).has_room(&bench.tables.pools[claim.pool], &claim.used, &none) {
+                    self.go_over(bench, tally, at, next);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// A claim goes over to a narrower state with the pods it has.
+    fn go_over(&mut self, bench: &mut Bench<'_, '_>, tally: &mut Tally, at: usize, next: StateId) {
+        let claim = &mut self.field.claims[at];
+        let before = std::mem::replace(&mut claim.state, next);
+        let pods = (&mut claim.local, &[][..]);
+        bench.topology.join(bench.tables, bench.states, tally, pods, 0, (before, next), &mut |_, _, _| ());
+        self.relocate(bench, at, before);
+    }
+
+    /// Notes where a claim may come to be, which was in another state before.
+    fn relocate(&mut self, bench: &mut Bench<'_, '_>, at: usize, before: StateId) {
+        for key in HOST + 1..bench.topology.keys() {
+            let was = bench.topology.reach(bench.tables, bench.states, before, key).clone();
+            let is = bench.topology.reach(bench.tables, bench.states, self.field.claims[at].state, key);
+            if was != *is {
+                self.field.reaches(at, key, Some(&was), is);
+            }
+        }
+    }
+
     /// Whether a level found no place, and nothing it depends on has changed since.
     fn failed(&self, level: &Level, tally: &Tally) -> bool {
         self.failed[level.id as usize].is_some_and(|then| then == stamp(level, tally))
@@ -423,14 +472,9 @@ impl Packer {
             field.crowd(at, counter, after - 1, after);
         }
         if before.0 != state {
-            for key in HOST + 1..bench.topology.keys() {
-                let was = bench.topology.reach(bench.tables, bench.states, before.0, key).clone();
-                let is = bench.topology.reach(bench.tables, bench.states, state, key);
-                if was != *is {
-                    field.reaches(at, key, Some(&was), is);
-                }
-            }
+            self.relocate(bench, at, before.0);
         }
+        let field = &mut self.field;
         field.moved(at, before.1);
         let claim = &field.claims[at];
         let table = &bench.tables.pools[claim.pool];

@@ -15,7 +15,7 @@ pub(crate) mod wishes;
 use std::collections::BTreeMap;
 
 use whittle_model::{
-    Affinity, Effect, LabelSelector, Labels, Operator, Owner, PodKey, Requirements, Taint, Toleration, TopologySpread, keys, taint,
+    Affinity, LabelSelector, Labels, Operator, Owner, PodKey, Requirements, Taint, Toleration, TopologySpread, keys, taint,
 };
 
 use crate::intern::Lookup;
@@ -292,18 +292,16 @@ impl<'w> Topology<'w> {
         if self.counters.is_empty() || self.fresh {
             return (tally, by_node);
         }
-        for node in world.nodes.values() {
-            let going = super::refusals::going(world, &node.name);
-            let outside = self.outside(&node.labels, &node.taints, node.cordoned);
+        // Pods of a node on its way out are placed anew, or end with it.
+        for node in world.nodes.values().filter(|node| !super::refusals::going(world, &node.name)) {
+            let outside = self.outside(&node.labels, &node.taints);
             let mut local = Local::new();
             for record in world.usage.get(&node.name).iter().flat_map(|usage| &usage.pods).filter_map(|key| world.pods.get(key)) {
-                // Pods of a node on its way out are placed anew.
-                if record.deleting || (going && !world.tied_to_node(record)) {
-                    continue;
+                if !record.deleting {
+                    self.counters_of(world, record, &mut |counter| {
+                        put(&mut local, counter, 1);
+                    });
                 }
-                self.counters_of(world, record, &mut |counter| {
-                    put(&mut local, counter, 1);
-                });
             }
             local.retain(|(counter, _)| !outside.contains(&self.counters[*counter as usize].filter));
             for (counter, pods) in &local {
@@ -363,20 +361,18 @@ impl<'w> Topology<'w> {
     }
 
     /// The filters that a node does not pass.
-    pub(crate) fn outside(&self, labels: &Labels, taints: &[Taint], cordoned: bool) -> Vec<FilterId> {
-        (1..self.filters.len()).filter(|filter| !self.filters[*filter].passes(labels, taints, cordoned)).map(number).collect()
+    pub(crate) fn outside(&self, labels: &Labels, taints: &[Taint]) -> Vec<FilterId> {
+        (1..self.filters.len()).filter(|filter| !self.filters[*filter].passes(labels, taints)).map(number).collect()
     }
 }
 
 impl Filter<'_> {
-    fn passes(&self, labels: &Labels, taints: &[Taint], cordoned: bool) -> bool {
+    fn passes(&self, labels: &Labels, taints: &[Taint]) -> bool {
         let terms = |a: &Affinity| a.node_terms.is_empty() || a.node_terms.iter().any(|term| term.met_by(labels));
         let affinity = self.affinity.is_none_or(|a| a.node_selector.met_by(labels) && terms(a));
         affinity
-            && self.tolerations.is_none_or(|tolerations| {
-                let cordon = Taint::new("node.kubernetes.io/unschedulable", "", Effect::NoSchedule);
-                taint::untolerated(taints, tolerations).is_none() && (!cordoned || cordon.tolerated_by(tolerations))
-            })
+            // A cordon keeps pods off as a taint that the server adds: kube-scheduler looks at that one only.
+            && self.tolerations.is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_none())
     }
 }
 

@@ -93,7 +93,7 @@ fn labels(pool: &NodePool, requirements: &Requirements) -> Labels {
 
 /// A value that a requirement admits, where one has to be there: the first that is listed, or else
 /// the smallest integer, since pods that ask for the key alone are content with any.
-fn some_value(requirement: &Requirement) -> Option<String> {
+pub(crate) fn some_value(requirement: &Requirement) -> Option<String> {
     match requirement.operator() {
         Operator::In => requirement.values().first().cloned(),
         Operator::Exists => {

@@ -1,4 +1,4 @@
-//! B1 and B2: how fast pods are packed, and how that grows with their number.
+//! B1, B2 and B3: how fast pods are packed, how that grows with their number, and what preferences cost.
 //!
 //! Timed is the plan alone, pods and types being known: for the engine from its world of interned
 //! pods, for the reference from its sorted queue and filtered types.
@@ -22,6 +22,10 @@ struct Case {
     packing: Packing,
 }
 
+fn diverse(count: usize) -> Result<Vec<Pod>, FixtureError> {
+    Ok(fixtures::constrained(&fixtures::diverse(count)?))
+}
+
 fn generic(count: usize) -> Result<Vec<Pod>, FixtureError> {
     Ok(fixtures::generic(&fixtures::diverse(count)?))
 }
@@ -35,7 +39,7 @@ fn distinct(count: usize) -> Result<Vec<Pod>, FixtureError> {
 }
 
 fn drawn(count: usize) -> Result<Vec<Pod>, FixtureError> {
-    Ok(fixtures::drawn(count))
+    Ok(fixtures::constrained(&fixtures::drawn(count)))
 }
 
 fn settings(packing: Packing) -> Settings {
@@ -43,7 +47,11 @@ fn settings(packing: Packing) -> Settings {
 }
 
 fn plan(input: &Input, packing: Packing) -> (std::time::Duration, Planned) {
-    let ours = Ours::new(input, &settings(packing));
+    plan_under(input, &settings(packing))
+}
+
+fn plan_under(input: &Input, settings: &Settings) -> (std::time::Duration, Planned) {
+    let ours = Ours::new(input, settings);
     let (time, plan) = timed(|| ours.plan());
     (time, Planned::from(&plan))
 }
@@ -56,9 +64,11 @@ pub fn b1(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
     let case = |count: usize, suffix: &str, pods, packing| Case { name: format!("B1/{count}{suffix}"), pods, count, packing };
     let mut cases = Vec::new();
     for count in DIVERSE.into_iter().filter(|n| *n >= 100) {
-        cases.push(case(count, "", generic as fn(usize) -> _, Packing::Greedy));
+        cases.push(case(count, "", diverse as fn(usize) -> _, Packing::Greedy));
+        cases.push(case(count, "/full", diverse, Packing::Cost));
+        cases.push(case(count, "/sizes", generic, Packing::Greedy));
+        cases.push(case(count, "/sizes/full", generic, Packing::Cost));
         cases.push(case(count, "/anti", anti, Packing::Greedy));
-        cases.push(case(count, "/full", generic, Packing::Cost));
     }
     cases.push(case(5000, "/distinct", distinct, Packing::Greedy));
     cases.push(case(5000, "/distinct/full", distinct, Packing::Cost));
@@ -126,8 +136,10 @@ fn rate(count: usize, times: &Times) -> f64 {
 pub fn b2(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
     let case = |count: usize, suffix: &str, pods| Case { name: format!("B2/{count}{suffix}"), pods, count, packing: Packing::Greedy };
     let cases = [
-        case(10_000, "", generic as fn(usize) -> _),
-        case(20_000, "", generic),
+        case(10_000, "", diverse as fn(usize) -> _),
+        case(20_000, "", diverse),
+        case(10_000, "/sizes", generic),
+        case(20_000, "/sizes", generic),
         case(10_000, "/drawn", drawn),
         case(20_000, "/drawn", drawn),
         case(50_000, "/drawn", drawn),
@@ -150,6 +162,51 @@ pub fn b2(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
             ours.spread(),
             tenth.spread(),
         ));
+    }
+    Ok(())
+}
+
+/// B3: identical pods with preferences, respected and ignored.
+///
+/// # Errors
+/// Never; as the others.
+pub fn b3(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
+    const COUNT: usize = 4000;
+    for (name, respect) in [("respect", true), ("ignore", false)] {
+        let name = format!("B3/{COUNT}/{name}");
+        if !filter.wants(&name) {
+            continue;
+        }
+        let input = markets::synthetic().with_pods(fixtures::preferring(COUNT));
+        let mut told = input.clone();
+        if !respect {
+            told.pods.iter_mut().for_each(|pod| pod.preferences = whittle_model::Preferences::default());
+        }
+        let (reference, under) = (Reference::new(&told), Settings { respect_preferences: respect, ..settings(Packing::Greedy) });
+        let (mut planned, mut outcome) = (Planned::default(), Outcome::default());
+        let (ours, peer) = alternate(
+            || {
+                let (time, result) = plan_under(&input, &under);
+                planned = result;
+                time
+            },
+            || {
+                let (time, result) = timed(|| reference.solve());
+                outcome = result;
+                time
+            },
+        );
+        let text = format!(
+            "{name}: {}, {:.0} pods/s, {} nodes, {:.1} x reference ({}; reference {}, {} nodes)",
+            Millis(ours.median()),
+            rate(COUNT, &ours),
+            planned.nodes,
+            peer.seconds() / ours.seconds(),
+            ours.spread(),
+            Millis(peer.median()),
+            outcome.nodes.len(),
+        );
+        line(text + &disagreement(Packing::Greedy, &planned, &outcome));
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use whittle_bench::Input;
 use whittle_bench::markets::POOL;
 use whittle_model::resources::{CPU, MEMORY, NODES, PODS};
 use whittle_model::{
-    Catalog, DaemonSet, Effect, LabelSelector, Labels, Limits, NodePool, Pod, PodAffinityTerm, PodKey, Requirement, Requirements,
-    Resources, Taint, Template, Timestamp, Toleration, keys,
+    Affinity, Catalog, DaemonSet, Effect, LabelSelector, Labels, Limits, NodePool, Pod, PodAffinityTerm, PodKey, Requirement, Requirements,
+    Resources, Taint, Template, Timestamp, Toleration, TopologySpread, keys,
 };
 
 const MIB: i64 = 1 << 20;
@@ -116,7 +116,7 @@ fn daemon_set(dice: &mut Dice, at: usize) -> DaemonSet {
     if dice.one_in(2) {
         template.tolerations = vec![tolerate_all()];
     }
-    DaemonSet { key: PodKey::new("kube-system", &name), template, containers: None }
+    DaemonSet { key: PodKey::new("kube-system", &name), template }
 }
 
 fn tolerate_all() -> Toleration {
@@ -159,7 +159,53 @@ fn shape(dice: &mut Dice, at: usize) -> Pod {
         };
         pod.anti_affinity = vec![term];
     }
+    company(dice, &mut pod);
     pod
+}
+
+fn term(dice: &mut Dice, app: usize) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: (*dice.pick(&[keys::ZONE, keys::HOSTNAME, keys::CAPACITY_TYPE])).to_owned(),
+        namespace_selector: None,
+        namespaces: vec!["default".to_owned()],
+        selector: LabelSelector::of_labels(&Labels::from([("app".to_owned(), app.to_string())])),
+    }
+}
+
+/// Spread, affinity to its like, anti-affinity and preferences, each now and then.
+fn company(dice: &mut Dice, pod: &mut Pod) {
+    let like = pod.labels["app"].parse().expect("apps are numbers");
+    for _ in 0..if dice.one_in(3) { 1 + dice.below(2) } else { 0 } {
+        let app = if dice.one_in(3) { dice.below(10) } else { like };
+        let constraint = TopologySpread {
+            topology_key: (*dice.pick(&[keys::ZONE, keys::HOSTNAME, keys::CAPACITY_TYPE])).to_owned(),
+            max_skew: u32::try_from(1 + dice.below(3)).expect("a small number"),
+            min_domains: None,
+            required: dice.one_in(2),
+            selector: term(dice, app).selector,
+            honor_affinity: true,
+            honor_taints: false,
+        };
+        if pod.spread.iter().all(|s| s.topology_key != constraint.topology_key) {
+            pod.spread.push(constraint);
+        }
+    }
+    // Who seeks others with fewer zones to choose from would have to wait for them.
+    if dice.one_in(8) && pod.affinity == Affinity::default() {
+        pod.pod_affinity = vec![term(dice, like)];
+    }
+    if dice.one_in(8) {
+        let app = dice.below(10);
+        pod.anti_affinity.push(term(dice, app));
+    }
+    if dice.one_in(4) {
+        let weight = i32::try_from(1 + dice.below(3)).expect("a small number");
+        match dice.below(3) {
+            0 => pod.preferences.nodes.push((weight, demand(dice))),
+            1 => pod.preferences.near.push((weight, term(dice, like))),
+            _ => pod.preferences.away.push((weight, term(dice, like))),
+        }
+    }
 }
 
 fn named(shape: &Pod, at: usize) -> Pod {

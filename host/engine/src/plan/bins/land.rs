@@ -68,7 +68,7 @@ impl<'w> Land<'_, 'w> {
         let taints: Vec<&Taint> = claim.taints.iter().collect();
         let free = self.dimensions.dense(&claim.status.allocatable);
         if claim.status.launched.is_none() {
-            let mut bin = bin(&claim.name, false, Face::Requirements(&claim.requirements), taints, free);
+            let mut bin = bin(&claim.name, false, Face::Requirements(&claim.requirements, &claim.labels), taints, free);
             self.shrink_to_smallest(&mut bin, claim);
             return bin;
         }

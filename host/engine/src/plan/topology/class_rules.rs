@@ -145,21 +145,21 @@ impl<'w> Topology<'w> {
     fn enter_domains(&mut self, world: &World, tables: &Tables<'_>, states: &States) {
         for key in HOST + 1..self.keys.len() {
             let name = &self.keys[key];
-            let mut names: Vec<&str> = Vec::new();
+            let mut names: Vec<String> = Vec::new();
             for (number, table) in tables.pools.iter().enumerate() {
                 if let Some(base) = states.base(number) {
                     names.extend(super::reach::values(table, states.get(base), name));
                 }
             }
-            names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).map(String::as_str));
-            names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).map(String::as_str));
+            names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).cloned());
+            names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).cloned());
             for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
-                names.extend(requirement.values().iter().map(String::as_str));
+                names.extend(requirement.values().iter().cloned());
             }
             names.retain(|name| !name.is_empty());
             names.sort_unstable();
             names.dedup();
-            self.names[key] = names.into_iter().map(str::to_owned).collect();
+            self.names[key] = names;
         }
     }
 
@@ -181,13 +181,13 @@ impl<'w> Topology<'w> {
         }
         let staying = world.nodes.values().filter(|node| !crate::plan::refusals::going(world, &node.name));
         for node in staying {
-            if self.filters[filter as usize].passes(&node.labels, &node.taints, node.cordoned) {
+            if self.filters[filter as usize].passes(&node.labels, &node.taints) {
                 all.add(&self.reach_of_labels(key, &node.labels));
             }
         }
         let coming = world.claims.values().filter(|c| !c.deleting && c.status.launched.is_some() && world.node_of(c).is_none());
         for claim in coming {
-            if self.filters[filter as usize].passes(&claim.labels, &claim.taints, false) {
+            if self.filters[filter as usize].passes(&claim.labels, &claim.taints) {
                 all.add(&self.reach_of_labels(key, &claim.labels));
             }
         }

@@ -8,9 +8,10 @@ use super::set::Set;
 use super::{HOST, KeyId, Topology};
 use crate::plan::states::{ProfileId, State, StateId, States};
 use crate::plan::tables::{PoolTable, Tables};
+use crate::plan::write::some_value;
 
 /// The values that nodes of a state may have under a key.
-pub(super) fn values<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) -> BTreeSet<&'a str> {
+pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str) -> BTreeSet<String> {
     let offers = || state.offers.ones().map(|offer| table.offers[offer].offering);
     let mut found: BTreeSet<&str> = match key {
         keys::ZONE => offers().map(|o| o.zone.as_str()).collect(),
@@ -20,7 +21,10 @@ pub(super) fn values<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) 
     };
     // A node without a usable value is in no domain.
     found.remove("");
-    found
+    let found: BTreeSet<String> = found.into_iter().map(str::to_owned).collect();
+    // A label of nobody's that has to be there gets a value when the claim is written.
+    let invented = state.requirements.get(key).filter(|_| found.is_empty() && !keys::well_known(key)).and_then(some_value);
+    if let Some(value) = invented { std::iter::once(value).collect() } else { found }
 }
 
 fn of_types<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) -> BTreeSet<&'a str> {
@@ -55,11 +59,17 @@ impl Topology<'_> {
         if self.reaches[at].len() < keys {
             let state = states.get(id);
             let table = &tables.pools[state.pool];
-            let all = (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key]).into_iter()));
+            let all = (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key]).iter().map(String::as_str)));
             let all: Vec<Set> = std::iter::once(Set::default()).chain(all).collect();
             self.reaches[at] = all;
         }
         &self.reaches[at][key]
+    }
+
+    /// The domains that the requirements of a state list.
+    pub(crate) fn said(&self, states: &States, id: StateId, key: KeyId) -> Option<Set> {
+        let listed = states.get(id).requirements.get(&self.keys[key]).filter(|r| r.operator() == Operator::In)?;
+        Some(self.domains_of(key, listed.values().iter().map(String::as_str)))
     }
 
     /// The numbers of domains by their names; names nobody knows are left out.

@@ -1,6 +1,8 @@
 //! What the rules of a level come to at one moment: for each key the domains that will do, the best
 //! first, and whether one of them has to be settled on.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
 use super::asks::Aim;
@@ -33,6 +35,15 @@ pub(crate) struct Wish {
     /// Only places that hold pods of this counter will do: those it means are on claims whose domain
     /// is open, and joining them settles it.
     pub(crate) follow: Option<CounterId>,
+    /// Of spread rules: the counter, and how many pods a domain may have of it already.
+    pub(crate) caps: SmallVec<[(CounterId, u32); 1]>,
+}
+
+impl Wish {
+    /// Whether a claim with these pods, whose domain is open, may settle on a domain: they come along.
+    pub(crate) fn bears(&self, local: &Local, domain: u32, tally: &Tally) -> bool {
+        self.caps.iter().all(|(counter, most)| tally.0[*counter as usize].sure(domain) + there(local, *counter) <= *most)
+    }
 }
 
 impl Topology<'_> {
@@ -64,6 +75,7 @@ impl Topology<'_> {
                     let most = (least + skew).saturating_sub(u32::from(rule.me));
                     load.retain(|(_, domain)| eligible.contains(*domain) && count.sure(*domain) <= most);
                     load.iter_mut().for_each(|(pods, domain)| *pods += count.sure(*domain));
+                    wish.caps.push((rule.counter, most));
                 }
                 Aim::Near if count.present().next().is_some() => load.retain(|(_, domain)| count.sure(*domain) > 0),
                 Aim::Near if count.total > 0 => wish.follow = Some(rule.counter),
@@ -79,6 +91,28 @@ impl Topology<'_> {
         wish.allowed = load.iter().map(|(_, domain)| *domain).collect();
         wish.order = load.into_iter().map(|(_, domain)| domain).collect();
         wish
+    }
+
+    /// Whether the keyed rules of a level can hold in some order of binding, of a pod that is in these domains:
+    /// by the counts before a plan, of those of its pods that ask the same, and after it.
+    pub(crate) fn holds(
+        &self,
+        level: &Level,
+        reach: &[Set],
+        (before, askers, after): (&Tally, &BTreeMap<(CounterId, u32), u32>, &Tally),
+    ) -> bool {
+        level.keyed.iter().all(|rule| {
+            let (count, me) = (&after.0[rule.counter as usize], u32::from(rule.me));
+            let Some(domain) = reach[rule.key].single() else { return rule.kind == Aim::Apart };
+            match rule.kind {
+                Aim::Spread { skew, min_domains } => {
+                    let asking = askers.get(&(rule.counter, domain)).copied().unwrap_or(0);
+                    before.0[rule.counter as usize].sure(domain) + asking <= self.least(rule, min_domains, after) + skew
+                }
+                Aim::Near => count.sure(domain) > me || count.total == me,
+                Aim::Apart => count.sure(domain) <= me,
+            }
+        })
     }
 
     /// The least count of the domains that a spread rule compares.
