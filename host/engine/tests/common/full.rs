@@ -113,6 +113,8 @@ fn spice(d: &mut Dice, pool: &mut NodePool) {
     if d.one_in(10) && heeded(Supply::Static) {
         pool.replicas = Some(u32::try_from(d.below(3)).expect("three is small"));
         pool.weight = 0;
+        // Nobody checks minValues of a pool that keeps its number whatever is sold.
+        pool.template.requirements = pool.template.requirements.iter().map(|r| r.clone().with_min_values(None)).collect();
         pool.limits.amounts.retain(|(name, _)| name == "nodes");
     }
 }
