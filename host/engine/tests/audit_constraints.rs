@@ -366,6 +366,7 @@ fn volumes() {
         ("volumes", "a claim that is not bound through", |l| {
             _ = l.disk("v", &[]).claim("v", |c| c.phase = VolumeClaimPhase::Bound).volumes(&["a-0"], "v")
         }),
+        ("", "a claim that names its disk", |l| _ = l.disk("v", &[]).claim("v", |_| {}).volumes(&["a-0"], "v")),
         ("volumes", "a disk that is gone", |l| _ = l.claim("v", |c| c.bind_completed = true).volumes(&["a-0"], "v")),
         ("", "a disk that is made where the pod comes", |l| {
             _ = l.class(false, &[]).claim("v", |c| c.volume.clear()).volumes(&["a-0"], "v")

@@ -99,6 +99,7 @@ impl<'t> Scene<'t> {
         let mut node = Node { name: name.to_owned(), labels, taints: claim.taints.clone(), ready: true, ..Node::default() };
         node.labels.insert(keys::HOSTNAME.to_owned(), name.to_owned());
         node.allocatable = kind.allocatable.clone();
+        leave::overlay(self.cluster, &mut node);
         let mut daemons = Vec::new();
         for set in self.engine.world().daemon_sets() {
             let runs = tolerates(&set.template, &claim.taints) && faces.iter().any(|labels| accepts(&set.template.affinity, labels));
@@ -153,7 +154,9 @@ impl<'t> Scene<'t> {
     /// What could be bought from a pool for the pod alone.
     fn in_pool(&self, pod: &Pod, pool: &NodePool, domains: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
         let flexible = pool.template.requirements.iter().any(|r| r.min_values().is_some());
-        if flexible || !tolerates(pod, &pool.template.taints) {
+        // Where a reservation could serve, pods wait for it rather than for what else is sold.
+        let reserved = self.stock(pool).iter().any(|(_, offering, _)| offering.reservation.is_some());
+        if flexible || reserved || !tolerates(pod, &pool.template.taints) {
             return None;
         }
         let left = |resource: &str, limit: i64| limit - owned(self.engine, self.plan, pool, resource);

@@ -34,6 +34,8 @@ pub const HEEDED: &[Ask] = &[
     Ask::Exclusion,
     Ask::OtherNamespaces,
     Ask::Preference,
+    Ask::Port,
+    Ask::Volume,
 ];
 
 /// What pools and catalogues may have besides.
@@ -46,7 +48,7 @@ pub enum Supply {
 }
 
 /// That which plans heed; the rest is not generated.
-pub const SUPPLIES: &[Supply] = &[];
+pub const SUPPLIES: &[Supply] = &[Supply::Reservations, Supply::MinValues, Supply::Overlays, Supply::Static];
 
 pub const APPS: [&str; 3] = ["web", "db", "batch"];
 pub const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];

@@ -35,6 +35,13 @@ pub fn tolerates(pod: &Pod, taints: &[Taint]) -> bool {
     taints.iter().all(|t| !t.repels() || t.tolerated_by(&pod.tolerations))
 }
 
+/// A term without the host name: only local volumes name one here, and those are taken to be made anew elsewhere.
+fn anywhere(term: &Requirements) -> Requirements {
+    let mut term = term.clone();
+    term.remove(keys::HOSTNAME);
+    term
+}
+
 impl Bed {
     /// Takes in namespaces and storage.
     pub fn note(&mut self, event: &Event) {

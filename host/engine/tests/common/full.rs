@@ -29,6 +29,11 @@ impl Cluster {
                 set.template.host_ports = vec![port(d)];
             }
         }
+        // Running daemons are what their template says.
+        for pod in cluster.bound.iter_mut().filter(|pod| pod.tied_to_node()) {
+            let set = cluster.daemon_sets.iter().find(|set| pod.owner.as_ref().is_some_and(|o| o.name == set.key.name));
+            pod.host_ports = set.map_or_else(Vec::new, |set| set.template.host_ports.clone());
+        }
         cluster.others = namespaces(d);
         if d.one_in(4) && heeded(Supply::Overlays) {
             cluster.others.extend((0..1 + d.below(3)).map(|n| Event::NodeOverlay(Box::new(overlay(d, n)))));
@@ -108,6 +113,8 @@ fn spice(d: &mut Dice, pool: &mut NodePool) {
     if d.one_in(10) && heeded(Supply::Static) {
         pool.replicas = Some(u32::try_from(d.below(3)).expect("three is small"));
         pool.weight = 0;
+        // Nobody checks minValues of a pool that keeps its number whatever is sold.
+        pool.template.requirements = pool.template.requirements.iter().map(|r| r.clone().with_min_values(None)).collect();
         pool.limits.amounts.retain(|(name, _)| name == "nodes");
     }
 }

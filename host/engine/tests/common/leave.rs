@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use whittle_engine::{Engine, Plan};
 use whittle_model::{
-    Action, Catalog, DaemonSet, Event, InstanceType, Labels, ListPrice, Node, NodeClaim, Offering, OfferingKey, Operator, Owner, Pod,
-    PodKey, keys,
+    Action, Catalog, DaemonSet, Event, InstanceType, Labels, ListPrice, Node, NodeClaim, NodeOverlay, Offering, OfferingKey, Operator,
+    Owner, Pod, PodKey, keys,
 };
 
 use super::NOW;
@@ -36,7 +36,9 @@ pub fn bed(engine: &Engine, cluster: &Cluster, plan: &Plan, pick: &mut Pick) -> 
     let joined = |claim: &NodeClaim| world.nodes().any(|n| !n.provider_id.is_empty() && n.provider_id == claim.status.provider_id);
     for claim in world.claims().filter(|c| !c.deleting && !joined(c)).chain(plan.nodes.iter().map(|n| &n.claim)) {
         let catalog = world.catalog(&claim.node_class).expect("claims are of classes with a catalogue");
-        bed.nodes.insert(claim.name.clone(), become_node(engine, claim, catalog, pick));
+        let mut node = become_node(engine, claim, catalog, pick);
+        overlay(cluster, &mut node);
+        bed.nodes.insert(claim.name.clone(), node);
     }
     let names: Vec<String> = bed.nodes.keys().cloned().collect();
     for name in names {
@@ -138,6 +140,27 @@ fn become_node(engine: &Engine, claim: &NodeClaim, catalog: &Catalog, pick: &mut
     node.labels = face(claim, kind, offering);
     node.allocatable = kind.allocatable.clone();
     node
+}
+
+/// What overlays add to a node that is not bought yet, by a naive reading: those that match its type and pool
+/// have their say wherever its zone and capacity type may be, the highest weight first.
+pub fn overlay(cluster: &Cluster, node: &mut Node) {
+    if !cluster.settings.features.node_overlay {
+        return;
+    }
+    let is = |event: &Event| if let Event::NodeOverlay(overlay) = event { Some((**overlay).clone()) } else { None };
+    let mut overlays: Vec<NodeOverlay> = cluster.others.iter().filter_map(is).collect();
+    overlays.sort_by_key(|overlay| overlay.weight);
+    let placed = [keys::ZONE, keys::ZONE_ID, keys::CAPACITY_TYPE, "karpenter.k8s.aws/instance-tenancy"];
+    for overlay in overlays {
+        let free = |key: &str| placed.contains(&key);
+        let meets = |r: &whittle_model::Requirement| node.labels.get(r.key()).map_or_else(|| r.admits_absence(), |v| r.allows(v));
+        if overlay.requirements.iter().all(|r| free(r.key()) || meets(r)) {
+            for (name, amount) in overlay.capacity.iter() {
+                node.allocatable.set(name, amount);
+            }
+        }
+    }
 }
 
 /// The pod that a DaemonSet will have on a node and has not.

@@ -1,6 +1,6 @@
 //! The rules of a class: what its pods ask for level by level, and what they count in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
 use whittle_model::{Requirements, Toleration, taint};
@@ -155,6 +155,12 @@ impl<'w> Topology<'w> {
             names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).cloned());
             for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
                 names.extend(requirement.values().iter().cloned());
+            }
+            // Their pool may be closed, and they may still become anything that they allow.
+            let mut seen = BTreeSet::new();
+            let open = world.claims.values().filter(|claim| claim.status.launched.is_none());
+            for claim in open.filter(|claim| seen.insert((&claim.node_pool, &claim.node_class))) {
+                names.extend(world.catalog_of(claim).iter().flat_map(|catalog| super::reach::sold(catalog, name)).map(str::to_owned));
             }
             names.retain(|name| !name.is_empty());
             names.sort_unstable();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{Operator, Requirement, Requirements, keys};
+use whittle_model::{Catalog, Operator, Requirement, Requirements, keys};
 
 use super::set::Set;
 use super::{HOST, KeyId, Topology};
@@ -25,6 +25,17 @@ pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str) -> BTreeSe
     // A label of nobody's that has to be there gets a value when the claim is written.
     let invented = state.requirements.get(key).filter(|_| found.is_empty() && !keys::well_known(key)).and_then(some_value);
     if let Some(value) = invented { std::iter::once(value).collect() } else { found }
+}
+
+/// All values that a catalogue has of a key.
+pub(super) fn sold<'c>(catalog: &'c Catalog, key: &str) -> BTreeSet<&'c str> {
+    let offerings = || catalog.types.iter().flat_map(|t| &t.offerings);
+    match key {
+        keys::ZONE => offerings().map(|o| o.zone.as_str()).collect(),
+        keys::ZONE_ID => offerings().map(|o| o.zone_id.as_str()).collect(),
+        keys::CAPACITY_TYPE => offerings().map(|o| o.capacity_type.name()).collect(),
+        other => catalog.types.iter().filter_map(|t| t.labels.get(other)).map(String::as_str).collect(),
+    }
 }
 
 fn of_types<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) -> BTreeSet<&'a str> {
