@@ -100,9 +100,13 @@ fn stays(door: &mut Door) -> Vec<String> {
             MoveStage::Rejected(why) | MoveStage::RolledBack(why) => Some(why),
             MoveStage::Found | MoveStage::Begun | MoveStage::Ready => None,
         },
-        Step::Planned(_) | Step::Placed { .. } | Step::Unplaced(_) | Step::Claim { .. } | Step::Nominated { .. } | Step::SoldOut { .. } => {
-            None
-        }
+        Step::CollectionStopped { .. }
+        | Step::Planned(_)
+        | Step::Placed { .. }
+        | Step::Unplaced(_)
+        | Step::Claim { .. }
+        | Step::Nominated { .. }
+        | Step::SoldOut { .. } => None,
     };
     steps.filter_map(why).collect()
 }

@@ -299,7 +299,8 @@ fn a_claim_without_an_instance_is_let_go_at_once_whatever_is_gone() {
 /// S29.
 #[test]
 fn nothing_is_bought_ahead_for_pods_that_cannot_move() {
-    let held: [(&str, fn(&mut Door, &str)); 3] = [
+    type Change = fn(&mut Door, &str);
+    let held: [(&str, Change); 3] = [
         ("never", |door, node| {
             door.put_pod(running("web", node));
             tell_budget(door, &PodDisruptionBudget { never: true, ..budget("web", "web", 0) });
