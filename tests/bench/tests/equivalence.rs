@@ -110,7 +110,7 @@ fn types_that_have_no_room_for_their_daemons_are_not_bought() {
     let mut input = clusters::few_types(&markets::real(Set::All).unwrap());
     input.pools[0].template.requirements = [Requirement::any_of(keys::CAPACITY_TYPE, &["on-demand"])].into_iter().collect();
     let agent = Pod { requests: Resources::of(&[(MEMORY, 500 << 20), (PODS, 1)]), ..Pod::default() };
-    input.daemon_sets = vec![DaemonSet { key: PodKey::new("kube-system", "agent"), template: agent }];
+    input.daemon_sets = vec![DaemonSet { key: PodKey::new("kube-system", "agent"), template: agent, containers: None }];
     let thin = Pod { requests: Resources::of(&[(CPU, 100), (PODS, 1)]), ..fixtures::pods([(0, 0)]).remove(0) };
     input.pods = vec![thin];
     assert_eq!(Reference::new(&input).solve().nodes[0].offering.instance_type, "t3.micro");

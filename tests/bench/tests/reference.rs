@@ -188,7 +188,7 @@ fn daemons_take_room_on_the_types_they_run_on() {
     let mut template = pod("agent", 200);
     template.affinity.node_terms = vec![Requirements::from_iter([Requirement::any_of(keys::INSTANCE_TYPE, &["s", "m"])])];
     let mut market = input(vec![pool("p", 0, &[on_demand(), amd64()])], vec![pod("a", 900)]);
-    market.daemon_sets = vec![DaemonSet { key: PodKey::new("default", "agent"), template: template.clone() }];
+    market.daemon_sets = vec![DaemonSet { key: PodKey::new("default", "agent"), template: template.clone(), containers: None }];
     assert_eq!(told(&solve(&market)), ["p m on-demand a: a"]);
     market.pods = vec![pod("a", 1900)];
     assert_eq!(told(&solve(&market)), ["p l on-demand a: a"]);

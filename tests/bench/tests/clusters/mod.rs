@@ -116,7 +116,7 @@ fn daemon_set(dice: &mut Dice, at: usize) -> DaemonSet {
     if dice.one_in(2) {
         template.tolerations = vec![tolerate_all()];
     }
-    DaemonSet { key: PodKey::new("kube-system", &name), template }
+    DaemonSet { key: PodKey::new("kube-system", &name), template, containers: None }
 }
 
 fn tolerate_all() -> Toleration {
