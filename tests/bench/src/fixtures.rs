@@ -246,7 +246,7 @@ pub fn drawn(count: usize) -> Vec<Draw> {
     let kinds = ["generic", "zone-spread", "host-spread", "zone-affinity", "anti"];
     let mut draws = Vec::with_capacity(count);
     for at in 0..count {
-        let kind = kinds.get(at / (count / kinds.len()).max(1)).copied().unwrap_or("generic");
+        let kind = kinds[at % kinds.len()];
         let label = ["a", "b", "c", "d", "e", "f", "g"][below(7)];
         let selector = if kind == "zone-affinity" { label } else { ["a", "b", "c", "d", "e", "f", "g"][below(7)] };
         let cpu_milli = [100, 250, 500, 1000, 1500][below(5)];

@@ -338,8 +338,10 @@ impl<'a> Solve<'_, 'a> {
             let wanted = Requirements::from_iter([Requirement::any_of(&choice.key, values)]);
             self.settle(claim, self.narrow(claim, &grown, &wanted)?, others)
         };
+        let open = claim.values[&choice.key].len() > 1;
+        let able = |value: &&&str| !open || choice.bears(&claim.pods, value);
         if choice.single {
-            allowed.iter().find_map(|v| pinned(&[*v]))
+            allowed.iter().filter(able).find_map(|v| pinned(&[*v]))
         } else if allowed.is_empty() {
             None
         } else {

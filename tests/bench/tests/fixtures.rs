@@ -67,7 +67,7 @@ fn distinct_pods_are_distinct_and_draws_repeat() {
     }
     assert_eq!(fixtures::drawn(500), fixtures::drawn(500));
     assert_eq!(fixtures::drawn(500), fixtures::drawn(1000)[..500]);
-    let mean = fixtures::drawn(10_000).iter().map(|p| p.cpu_milli).sum::<i64>() / 10_000;
+    let mean = fixtures::drawn(10_000).iter().map(|draw| draw.cpu_milli).sum::<i64>() / 10_000;
     assert!((655..685).contains(&mean), "the mean of the five CPU sizes is 670m, not {mean}m");
 }
 
