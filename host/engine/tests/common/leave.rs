@@ -203,8 +203,8 @@ pub fn placements(engine: &Engine, plan: &Plan) -> Vec<(Pod, String)> {
     all.map(whole).collect()
 }
 
-/// A bed after an order was tried, the rest with its reasons, and the order.
-type Tried = (Bed, BTreeMap<PodKey, String>, Vec<(Pod, String)>);
+/// Pods that could not be bound, with the reasons, and those that were, in order, with their nodes.
+pub type Bound = (BTreeMap<PodKey, String>, Vec<(Pod, String)>);
 
 /// Orders of binding that are tried before it is believed that there is none.
 const ORDERS: u64 = 12;
@@ -212,8 +212,8 @@ const ORDERS: u64 = 12;
 /// Binds all that may be bound in some order; returns the rest with the reasons, and the order. Pods that
 /// nothing keeps from binding first can be in the way of those that spread: when the order of the
 /// plan does not do, those that spread go first wherever they can, and others in any order.
-pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> (BTreeMap<PodKey, String>, Vec<(Pod, String)>) {
-    let mut fewest: Option<Tried> = None;
+pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> Bound {
+    let mut fewest: Option<(Bed, Bound)> = None;
     for number in 0..ORDERS {
         let (mut tried, mut queue) = (bed.clone(), waiting.to_vec());
         let even = [keys::ZONE, "team", keys::CAPACITY_TYPE, keys::ARCH];
@@ -222,17 +222,17 @@ pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> (BTreeMap<PodKey, S
             Dice(number).shuffle(&mut queue);
             queue.sort_by_key(|(pod, _)| !spreads(pod));
         }
-        let (left, order) = bind_in_order(&mut tried, queue, even);
-        if fewest.as_ref().is_none_or(|(_, known, _)| left.len() < known.len()) {
-            fewest = Some((tried, left, order));
+        let bound = bind_in_order(&mut tried, queue, even);
+        if fewest.as_ref().is_none_or(|(_, known)| bound.0.len() < known.0.len()) {
+            fewest = Some((tried, bound));
         }
-        if fewest.as_ref().is_some_and(|(_, left, _)| left.is_empty()) {
+        if fewest.as_ref().is_some_and(|(_, bound)| bound.0.is_empty()) {
             break;
         }
     }
-    let (tried, left, order) = fewest.expect("some order is tried");
+    let (tried, bound) = fewest.expect("some order is tried");
     *bed = tried;
-    (left, order)
+    bound
 }
 
 fn spreads(pod: &Pod) -> bool {
@@ -241,7 +241,7 @@ fn spreads(pod: &Pod) -> bool {
 
 /// Binds the first of the queue that may be bound, again and again. With a label to keep `even`, those that
 /// do not spread come one at a time, first those that go where the fewest are.
-fn bind_in_order(bed: &mut Bed, mut queue: Vec<(Pod, String)>, even: Option<&str>) -> (BTreeMap<PodKey, String>, Vec<(Pod, String)>) {
+fn bind_in_order(bed: &mut Bed, mut queue: Vec<(Pod, String)>, even: Option<&str>) -> Bound {
     let mut order = Vec::new();
     loop {
         let (before, mut why, mut at) = (queue.len(), BTreeMap::new(), 0);

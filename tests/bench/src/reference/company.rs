@@ -35,6 +35,16 @@ pub(super) struct Choice {
     caps: Vec<(String, whittle_model::LabelSelector, BTreeMap<String, u32>, u32)>,
 }
 
+impl Choice {
+    /// Whether a claim with these pods may settle on a value: they come along.
+    pub fn bears(&self, pods: &[&Pod], value: &str) -> bool {
+        self.caps.iter().all(|(namespace, selector, sure, most)| {
+            let along = pods.iter().filter(|p| p.key.namespace == *namespace && selector.matches(&p.labels)).count();
+            sure.get(value).copied().unwrap_or(0) + u32::try_from(along).unwrap_or(u32::MAX) <= *most
+        })
+    }
+}
+
 /// How many pods are under each value of a key.
 #[derive(Debug, Default)]
 struct Count {
