@@ -149,7 +149,7 @@ fn an_odd_preference_never_makes_a_pod_unreadable() {
         assert_eq!(pod.unsupported, [""; 0], "{expression}");
     }
     let fields = format!(
-        "affinity: {{nodeAffinity: {{{PREFERRED}: [{{weight: 1, preference: {{matchFields: [{{key: metadata.name, operator: In, values: [n]}}]}}}}]}}}}"
+        "affinity: {{nodeAffinity: {{{PREFERRED}: [{{weight: 1, preference: {{matchFields: [{{key: metadata.name, operator: In, values: [a-node]}}]}}}}]}}}}"
     );
     let objects = read(&text("", &fields), "f", Strictness::Strict).unwrap();
     assert_eq!((objects[0].refused(), objects[0].not_acted_on.len()), (&[][..], 1));
