@@ -1,5 +1,5 @@
 //! What pods and nodes refer to, as the engine gets it: storage, budgets, limit ranges, overlays.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use serde_json::{Value, json};
 use whittle_cluster::{Object, Strictness, read};

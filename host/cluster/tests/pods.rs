@@ -1,5 +1,5 @@
 //! What a pod asks for, as the engine gets it: tables of what is written and what is meant.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use serde_json::json;
 use whittle_cluster::{Object, Strictness, read};

@@ -1,3 +1,5 @@
+//! Tables of disruption budgets: counts, percentages, windows, reasons.
+
 use whittle_model::{Disruption, Duration};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Whom selectors and namespaces mean.
+
 use whittle_model::SelectorRequirement;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Whose node is opened when.
+
 use super::*;
 use whittle_model::{Duration, Pod, PodKey, Resources, Taint};
 

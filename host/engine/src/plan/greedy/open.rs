@@ -1,0 +1,62 @@
+//! New claims: the first pool that fits, and what a claim takes of its pool's limits.
+
+use super::super::amounts::fits;
+use super::super::limits::Remaining;
+use super::super::reserved;
+use super::super::states::StateId;
+use super::super::topology::class_rules::Level;
+use super::super::topology::wishes::{Asking, Wish};
+use super::{Bench, Ground, OpenClaim};
+
+/// A new, empty claim from the first pool that fits a pod of the class, and the state it has to go
+/// over to once the pod is in it.
+pub(crate) fn open(
+    bench: &mut Bench<'_, '_>,
+    number: usize,
+    level: &Level,
+    wishes: &[Wish],
+    ground: &Ground<'_, '_>,
+) -> Option<(OpenClaim, StateId)> {
+    let classes = bench.classes;
+    (0..bench.tables.pools.len()).find_map(|pool| {
+        let starts = reserved::starts(bench, pool, classes[number].asker, ground.remaining);
+        let asking = Asking { class: &classes[number], level, wishes, tally: ground.tally };
+        starts.into_iter().find_map(|start| open_from(bench, pool, start, asking, ground.remaining))
+    })
+}
+
+fn open_from(
+    bench: &mut Bench<'_, '_>,
+    pool: usize,
+    start: StateId,
+    asking: Asking<'_, '_>,
+    remaining: &Remaining,
+) -> Option<(OpenClaim, StateId)> {
+    let table = &bench.tables.pools[pool];
+    let mut claim = OpenClaim::new(pool, start, bench.tables.dimensions.names().len());
+    if remaining.limited(pool) {
+        let within = |row: u32| remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
+        claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
+    }
+    let state = claim.accepts(bench, asking)?;
+    Some((claim, state))
+}
+
+/// Takes a new claim from what is left of the limits. Pessimistic, as documented: whichever of its
+/// types is bought, the limit holds.
+pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) {
+    if bench.tables.pools[claim.pool].reserved {
+        reserved::named(&bench.states.get(claim.state).requirements).into_iter().for_each(|reservation| {
+            remaining.reserve(reservation);
+        });
+    }
+    if !remaining.limited(claim.pool) {
+        return;
+    }
+    let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(claim.state));
+    let mut largest = whittle_model::Resources::default();
+    for row in state.rows.ones().map(|row| &table.rows[row]).filter(|row| fits(&claim.used, &row.room)) {
+        largest.raise_to(&row.instance_type.capacity);
+    }
+    remaining.take(claim.pool, &largest);
+}
