@@ -15,12 +15,6 @@ pub(super) fn disruption(written: Option<&api::Disruption>, cx: &mut Cx) -> Disr
     let written = written.unwrap_or(&none);
     cx.key("disruption", |cx| {
         let policy = policy(written.consolidation_policy.as_deref(), cx);
-        if policy != "WhenEmpty" {
-            cx.set_aside("consolidationPolicy", &format!("{policy} is not acted on yet, only empty nodes are removed"));
-        }
-        if written.budgets.is_some() {
-            cx.set_aside("budgets", "not acted on yet, empty nodes are removed without a budget");
-        }
         Disruption {
             consolidate_after: amounts::duration_or_never("consolidateAfter", written.consolidate_after.as_deref(), Duration(0), cx),
             policy,
