@@ -285,8 +285,11 @@ fn what_fits_nowhere_fits_nowhere() {
     assert!(tally.homeless > 150 && tally.housed > 80, "{tally:?}");
 }
 
-/// Clusters whose plans break a rule today: to be mended, then taken off this list.
-const BROKEN: [u64; 5] = [6033, 6080, 6124, 6200, 6281];
+/// Clusters in which a pod is left out that the naive reading has a place for: to be mended, then taken off this list.
+/// 6080, 6200 and 6281: limits let no more nodes in, while a claim seems to have room for one pod more; why it is not
+/// taken is not known. 6124: a claim leaves `team` open, so that the plan counts its pods under every value, and the
+/// naive reading under none.
+const BROKEN: [u64; 4] = [6080, 6124, 6200, 6281];
 
 #[test]
 fn what_fits_nowhere_by_its_constraints_fits_nowhere() {

@@ -239,7 +239,8 @@ pub(super) fn for_sale(world: &World, instance_type: &str, offering: &Offering, 
         let key = key_of(instance_type, &offering.zone, offering.capacity_type);
         world.sold_out_until(&key).is_some_and(|until| until > now)
     };
-    offering.available && (world.sold_out.is_empty() || !sold_out())
+    let reserved = offering.capacity_type == CapacityType::Reserved;
+    offering.available && (!reserved || world.settings.features.reserved_capacity) && (world.sold_out.is_empty() || !sold_out())
 }
 
 fn key_of(instance_type: &str, zone: &str, capacity_type: CapacityType) -> OfferingKey {

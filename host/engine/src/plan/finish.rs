@@ -10,7 +10,7 @@ use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, k
 use super::amounts::fits;
 use super::askers::mix_column;
 use super::classes::runs;
-use super::flexible::lowered;
+use super::flexible::{Shortage, View, lowered};
 use super::greedy::{Bench, Draft, Ground, OpenClaim, pack};
 use super::limits::Remaining;
 use super::mix::{Mix, Part};
@@ -217,23 +217,23 @@ fn finish_claim(
     let (changed, by_mix) = (prices.changed, prices.by_mix);
     let found: Vec<Found> = match (changed, by_mix) {
         (false, _) => best_of_each_type(table, priced),
-        (true, false) => best_of_one_way(table, priced),
+        (true, false) => best_of_one_way(table, state, priced.collect()),
         (true, true) => {
             let offers: Vec<u32> = cheapest_of_each_way(table, state, priced);
             let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
             let answers = bench.pricer.again(table, &askers, pods, &offers, mix)?;
             let mut allowed: Vec<Found> = answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect();
             allowed.sort_unstable_by_key(|(offer, price)| (price.rank, table.places[*offer as usize]));
-            best_of_one_way(table, allowed.into_iter())
+            best_of_one_way(table, state, allowed)
         }
     };
     let unit = table.reserved.then(|| reserved::named(&state.requirements)).flatten();
     if found.is_empty() || (table.reserved && !unit.is_some_and(|reservation| remaining.reserve(reservation))) {
         return Ok(None);
     }
-    let found = shortened(table, state, found);
+    let found = shortened(table, state, found, changed);
     let rows = rows_of(table, &found);
-    let shortages = table.flexibility.shortages(&table.rows, state, rows.iter().map(|row| *row as usize));
+    let shortages = shortages(table, state, &found, changed);
     if !shortages.is_empty() && !tables.relax {
         return Ok(None);
     }
@@ -254,13 +254,27 @@ fn rows_of(table: &PoolTable<'_>, found: &[Found]) -> Vec<u32> {
 
 /// As many as EC2 is asked for, those that bring distinct values that the pool asks for before all others. When the
 /// values it asks for take more types than that, they are given up.
-fn shortened(table: &PoolTable<'_>, state: &State, found: Vec<Found>) -> Vec<Found> {
+fn shortened(table: &PoolTable<'_>, state: &State, found: Vec<Found>, changed: bool) -> Vec<Found> {
     if found.len() <= TYPES_IN_A_CLAIM {
         return found;
     }
-    let rows: Vec<u32> = found.iter().map(|(offer, _)| table.offers[*offer as usize].row).collect();
-    let kept = table.flexibility.choose(&table.rows, state, &rows, TYPES_IN_A_CLAIM);
+    let candidates: Vec<(u32, Option<u32>)> =
+        found.iter().map(|(offer, _)| (table.offers[*offer as usize].row, changed.then_some(*offer))).collect();
+    let kept = table.flexibility.choose(&table.rows, state, &candidates, TYPES_IN_A_CLAIM);
     found.into_iter().zip(kept).filter_map(|(one, kept)| kept.then_some(one)).take(TYPES_IN_A_CLAIM).collect()
+}
+
+/// What a claim with these offerings lacks of the values that its pool asks for. One that says what to buy has no others
+/// than those it names.
+fn shortages(table: &PoolTable<'_>, state: &State, found: &[Found], named: bool) -> Vec<Shortage> {
+    if table.flexibility.is_empty() {
+        return Vec::new();
+    }
+    let offers: Vec<(u32, u32)> = found.iter().map(|(offer, _)| (*offer, table.offers[*offer as usize].row)).collect();
+    if named {
+        return table.flexibility.shortages_of(&table.rows, state, &offers);
+    }
+    table.flexibility.shortages(&table.rows, View { state, one_way: false }, offers.iter().map(|(_, row)| *row as usize))
 }
 
 /// The best offering of each type.
@@ -271,14 +285,23 @@ fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>)
     priced.filter(|(offer, _)| !seen.put(table.offers[*offer as usize].row as usize)).take(most).collect()
 }
 
-/// The best offerings of one capacity type, that of the best of all, which comes first: under policies
-/// a claim says what to buy, offering by offering, and one launch is of one capacity type.
-fn best_of_one_way(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
+/// The best offerings of one capacity type: under policies a claim says what to buy, offering by offering, and one launch
+/// is of one capacity type. It is that of the best of all, which comes first, unless that has too few distinct values.
+fn best_of_one_way(table: &PoolTable<'_>, state: &State, priced: Vec<Found>) -> Vec<Found> {
     let way = |found: &Found| table.offers[found.0 as usize].offering.capacity_type;
-    let mut priced = priced.peekable();
-    let Some(best) = priced.peek().map(way) else { return Vec::new() };
-    let most = if table.flexibility.is_empty() { TYPES_IN_A_CLAIM } else { usize::MAX };
-    priced.filter(|found| way(found) == best).take(most).collect()
+    let Some(best) = priced.first().map(way) else { return Vec::new() };
+    if table.flexibility.is_empty() {
+        return priced.into_iter().filter(|found| way(found) == best).take(TYPES_IN_A_CLAIM).collect();
+    }
+    let mut ways: Vec<(CapacityType, Vec<Found>)> = Vec::new();
+    for found in priced {
+        match ways.iter_mut().find(|(known, _)| *known == way(&found)) {
+            Some((_, of_way)) => of_way.push(found),
+            None => ways.push((way(&found), vec![found])),
+        }
+    }
+    let enough = ways.iter().position(|(_, of_way)| shortages(table, state, of_way, true).is_empty());
+    ways.swap_remove(enough.unwrap_or(0)).1
 }
 
 /// The cheapest offerings of each capacity type in equal parts: a chain that prices by the mix must
@@ -298,8 +321,8 @@ fn cheapest_of_each_way(table: &PoolTable<'_>, state: &State, priced: impl Itera
     }
     let each = ASKED_AGAIN / ways.len().max(1);
     let some = |offers: Vec<u32>| {
-        let rows: Vec<u32> = offers.iter().map(|offer| table.offers[*offer as usize].row).collect();
-        let kept = table.flexibility.choose(&table.rows, state, &rows, each);
+        let candidates: Vec<(u32, Option<u32>)> = offers.iter().map(|offer| (table.offers[*offer as usize].row, Some(*offer))).collect();
+        let kept = table.flexibility.choose(&table.rows, state, &candidates, each);
         offers.into_iter().zip(kept).filter_map(|(offer, kept)| kept.then_some(offer)).take(each)
     };
     ways.into_values().flat_map(some).collect()

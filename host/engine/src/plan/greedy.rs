@@ -11,7 +11,7 @@ use super::amounts::{Amounts, add};
 use super::bins::Bins;
 use super::classes::{Class, Run};
 use super::field::{Cursor, Field};
-use super::flexible::Counts;
+use super::flexible::{Counts, View};
 use super::limits::Remaining;
 use super::ports::PortSet;
 use super::pricer::Pricer;
@@ -211,8 +211,8 @@ impl OpenClaim {
         if table.flexibility.is_empty() || (bench.tables.relax && self.pods == 0) {
             return true;
         }
-        let had = bench.tables.relax.then(|| table.flexibility.left(&table.rows, bench.states.get(self.state), &self.used));
-        table.flexibility.keeps(&table.rows, bench.states.get(next), &self.used, need, had.as_ref())
+        let had = bench.tables.relax.then(|| table.flexibility.left(&table.rows, self.view(bench, self.state), &self.used));
+        table.flexibility.keeps(&table.rows, self.view(bench, next), &self.used, need, had.as_ref())
     }
 
     /// Whether a claim that was not filled pod by pod keeps enough distinct values: as many as are asked for, or,
@@ -230,11 +230,15 @@ impl OpenClaim {
                 let base = bench.states.base(self.pool);
                 let alone = base.and_then(|b| class.profiles.iter().find_map(|p| bench.states.merge(bench.tables, b, *p)));
                 let Some(alone) = alone else { continue };
-                let left = table.flexibility.left(&table.rows, bench.states.get(alone), &class.need);
+                let left = table.flexibility.left(&table.rows, self.view(bench, alone), &class.need);
                 had = Some(had.map_or(left.clone(), |least: Counts| least.iter().zip(&left).map(|(a, b)| *a.min(b)).collect()));
             }
         }
-        table.flexibility.keeps(&table.rows, bench.states.get(self.state), &self.used, &none, had.as_ref())
+        table.flexibility.keeps(&table.rows, self.view(bench, self.state), &self.used, &none, had.as_ref())
+    }
+
+    fn view<'b>(&self, bench: &'b Bench<'_, '_>, state: StateId) -> View<'b> {
+        View { state: bench.states.get(state), one_way: bench.states.prices[self.pool].changed }
     }
 }
 

@@ -211,18 +211,20 @@ const ORDERS: u64 = 12;
 
 /// Binds all that may be bound in some order; returns the rest with the reasons, and the order. Pods that
 /// nothing keeps from binding first can be in the way of those that spread: when the order of the
-/// plan does not do, those that spread go first wherever they can, and others in any order.
+/// plan does not do, those that spread go first wherever they can, and others in any order. They can be in
+/// the way of those that seek their own kind, too: the first of a kind is let in alone, later ones are not.
 pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> Bound {
     let mut fewest: Option<(Bed, Bound)> = None;
     for number in 0..ORDERS {
         let (mut tried, mut queue) = (bed.clone(), waiting.to_vec());
         let even = [keys::ZONE, "team", keys::CAPACITY_TYPE, keys::ARCH];
+        let rank = |pod: &Pod| (number % 3 > 0 || pod.pod_affinity.is_empty(), !spreads(pod));
         let even = (number > 0).then(|| even[usize::try_from(number).expect("few") % even.len()]);
         if number > 0 {
             Dice(number).shuffle(&mut queue);
-            queue.sort_by_key(|(pod, _)| !spreads(pod));
+            queue.sort_by_key(|(pod, _)| rank(pod));
         }
-        let bound = bind_in_order(&mut tried, queue, even);
+        let bound = bind_in_order(&mut tried, queue, even.map(|key| (key, &rank as &Rank<'_>)));
         if fewest.as_ref().is_none_or(|(_, known)| bound.0.len() < known.0.len()) {
             fewest = Some((tried, bound));
         }
@@ -239,19 +241,22 @@ fn spreads(pod: &Pod) -> bool {
     pod.spread.iter().any(|c| c.required)
 }
 
-/// Binds the first of the queue that may be bound, again and again. With a label to keep `even`, those that
-/// do not spread come one at a time, first those that go where the fewest are.
-fn bind_in_order(bed: &mut Bed, mut queue: Vec<(Pod, String)>, even: Option<&str>) -> Bound {
+/// Which pods go first.
+type Rank<'r> = dyn Fn(&Pod) -> (bool, bool) + 'r;
+
+/// Binds the first of the queue that may be bound, again and again. With a label to keep `even`, those of a
+/// rank come one at a time, first those that go where the fewest are.
+fn bind_in_order(bed: &mut Bed, mut queue: Vec<(Pod, String)>, even: Option<(&str, &Rank<'_>)>) -> Bound {
     let mut order = Vec::new();
     loop {
         let (before, mut why, mut at) = (queue.len(), BTreeMap::new(), 0);
-        if let Some(key) = even {
+        if let Some((key, rank)) = even {
             let domain = |bed: &Bed, on: &str| bed.nodes.get(on).and_then(|n| n.labels.get(key).cloned());
             let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
             for pod in bed.pods.values() {
                 *counts.entry(domain(bed, pod.node.as_deref().expect("bound"))).or_default() += 1;
             }
-            queue.sort_by_key(|(pod, on)| (!spreads(pod), counts.get(&domain(bed, on)).copied().unwrap_or(0)));
+            queue.sort_by_key(|(pod, on)| (rank(pod), counts.get(&domain(bed, on)).copied().unwrap_or(0)));
         }
         while at < queue.len() {
             let (pod, on) = &queue[at];

@@ -8,7 +8,7 @@ use crate::plan::amounts::{Amounts, fits};
 use crate::plan::bins::repelling;
 use crate::plan::classes::Class;
 use crate::plan::finish::TYPES_IN_A_CLAIM;
-use crate::plan::flexible::Shortage as Shortfall;
+use crate::plan::flexible::{Shortage as Shortfall, View};
 use crate::plan::greedy::Bench;
 use crate::plan::limits::Remaining;
 use crate::plan::states::{ProfileId, State, offering_allows, type_allows};
@@ -57,7 +57,9 @@ pub(super) fn refusal(
             (barred_port(bench, class), None)
         } else if let Some(why) = bench.topology.why(bench.tables, bench.states, class.required(), id, tally) {
             (Reason::Topology(Box::new(why)), None)
-        } else if let Some(why) = inflexible(table, state, class, pool, left).filter(|_| !bench.tables.relax) {
+        } else if let Some(why) =
+            inflexible(table, View { state, one_way: bench.states.prices[pool].changed }, class, pool, left).filter(|_| !bench.tables.relax)
+        {
             (why, None)
         } else {
             limited(table, state, class, pool, left)
@@ -217,15 +219,15 @@ fn missing_zone(table: &PoolTable<'_>, verdicts: &[Verdict<'_>], unsold: &BTreeS
 }
 
 /// What `minValues` has against a class that fits and agrees, if that is what is in the way.
-fn inflexible(table: &PoolTable<'_>, state: &State, class: &Class<'_>, pool: usize, left: &Remaining) -> Option<Reason> {
+fn inflexible(table: &PoolTable<'_>, view: View<'_>, class: &Class<'_>, pool: usize, left: &Remaining) -> Option<Reason> {
     if table.flexibility.is_empty() {
         return None;
     }
     let room = |row: &usize| fits(&class.need, &table.rows[*row].room);
-    let short = |among: &[usize]| table.flexibility.shortages(&table.rows, state, among.iter().copied()).into_iter().next();
+    let short = |among: &[usize]| table.flexibility.shortages(&table.rows, view, among.iter().copied()).into_iter().next();
     let reason =
         |short: Shortfall, within_limits| Reason::MinValues { key: short.key, wanted: short.wanted, found: short.have, within_limits };
-    let fitting: Vec<usize> = state.rows.ones().filter(room).collect();
+    let fitting: Vec<usize> = view.state.rows.ones().filter(room).collect();
     if let Some(short) = short(&fitting) {
         return Some(reason(short, false));
     }
@@ -234,8 +236,8 @@ fn inflexible(table: &PoolTable<'_>, state: &State, class: &Class<'_>, pool: usi
     if let Some(short) = short(&allowed).filter(|_| !allowed.is_empty()) {
         return Some(reason(short, true));
     }
-    let rows: Vec<u32> = allowed.iter().filter_map(|row| u32::try_from(*row).ok()).collect();
-    let kept = table.flexibility.choose(&table.rows, state, &rows, TYPES_IN_A_CLAIM);
+    let rows: Vec<(u32, Option<u32>)> = allowed.iter().filter_map(|row| Some((u32::try_from(*row).ok()?, None))).collect();
+    let kept = table.flexibility.choose(&table.rows, view.state, &rows, TYPES_IN_A_CLAIM);
     let needed = kept.iter().filter(|kept| **kept).count();
     (needed > TYPES_IN_A_CLAIM).then_some(Reason::TooManyTypes { needed, most: TYPES_IN_A_CLAIM })
 }
