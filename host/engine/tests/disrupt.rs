@@ -5,10 +5,11 @@ mod common;
 
 use common::door::{Door, Launching, names};
 use common::{GIB, basics, bound, pod, pool, seconds, settings, told};
+use whittle_engine::audit;
 use whittle_engine::report::{MoveStage, Step};
 use whittle_model::{
-    Action, CapacityType, ClaimStatus, DisruptionBudget, Duration, Event, LabelSelector, Node, NodeClaim, NodePool, OfferingKey, Pod,
-    PodDisruptionBudget, PodKey, Requirement, Settings, Taint, Timestamp, keys,
+    Action, CapacityType, ClaimStatus, DisruptionBudget, Duration, Event, LabelSelector, ListPrice, Node, NodeClaim, NodePool, OfferingKey,
+    Pod, PodDisruptionBudget, PodKey, Requirement, Settings, Taint, Timestamp, keys,
 };
 
 const ZONE: &str = "us-east-1a";
@@ -215,6 +216,22 @@ fn two_nodes_become_one_and_one_becomes_two() {
     let mut types: Vec<&str> = door.claims.values().map(|c| c.status.instance_type.as_str()).collect();
     types.sort_unstable();
     assert_eq!(types, ["c.4", "r.2"]);
+
+    // Without nominations nobody keeps the pods apart, so one node it is.
+    let mut door = self::door(vec![on_demand()], Settings { kubernetes_minor: 34, ..settings() });
+    add(&mut door, "a", ("r.8", OD), &[(3800, 3 * GIB), (1000, 14 * GIB)]);
+    let actions = door.pass(seconds(16));
+    assert_eq!(created(&actions).len(), 1, "{actions:?}");
+}
+
+#[test]
+fn pods_of_a_node_that_a_move_takes_are_planned_for() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);
+    let replacement = created(&door.pass(seconds(16)))[0].name.clone();
+    let plan = door.engine.plan(door.now, &mut ListPrice);
+    assert_eq!(plan.placed.get(&replacement), Some(&vec![PodKey::new("default", "a-0")]));
+    assert_eq!(audit(door.engine.world(), &plan, door.now), vec![]);
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use common::{GIB, NOW, basics, bound, catalog, pod, pool, settings, told};
 use whittle_engine::{Engine, Timer};
 use whittle_model::{
-    Action, CapacityType, Event, Features, LaunchFailure, Launched, ListPrice, Micros, Node, NodeClaim, NodePool, OfferingKey, Outcome,
-    Pod, Settings, Timestamp, keys,
+    Action, CapacityType, DisruptionSettings, Duration, Event, Features, LaunchFailure, Launched, ListPrice, Micros, Node, NodeClaim,
+    NodePool, OfferingKey, Outcome, Pod, Settings, Timestamp, keys,
 };
 
 fn keeps(replicas: u32) -> NodePool {
@@ -22,7 +22,10 @@ fn keeps(replicas: u32) -> NodePool {
 
 fn engine(pools: &[NodePool]) -> Engine {
     let mut events = basics();
-    events.push(Event::Settings(Settings { features: Features { static_capacity: true, ..Features::default() }, ..settings() }));
+    // Moves are looked for so seldom that the deadline of what is bought shows: `deadline` tells the earliest alone.
+    let disruption = DisruptionSettings { every: Duration::hours(1), ..DisruptionSettings::default() };
+    let features = Features { static_capacity: true, ..Features::default() };
+    events.push(Event::Settings(Settings { features, disruption, ..settings() }));
     events.extend(pools.iter().map(|p| Event::NodePool(Box::new(p.clone()))));
     told(&events)
 }

@@ -78,7 +78,7 @@ pub struct DisruptionSettings {
     pub validation: Duration,
     /// The least time between two looks for moves.
     pub every: Duration,
-    /// Whether nodes are also exchanged for several others (1 to k, m to k).
+    /// Whether nodes are also exchanged for several others (1 to k, m to k), where nominations are honoured.
     pub reshape: bool,
     /// What such an exchange has to save, in thousandths of what its nodes cost.
     pub reshape_permille: u32,

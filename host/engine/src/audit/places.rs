@@ -48,8 +48,8 @@ pub(super) fn claim_of<'w>(world: &'w World, node: &Node) -> Option<&'w NodeClai
     (claim.status.provider_id == *provider_id && !provider_id.is_empty()).then_some(claim)
 }
 
-/// Whether a claim goes, or was told to.
-fn leaves(world: &World, claim: &NodeClaim) -> bool {
+/// Whether a claim goes, was told to, or is what a move under way takes.
+pub(super) fn leaves(world: &World, claim: &NodeClaim) -> bool {
     claim.deleting || world.leaving.contains(&claim.name)
 }
 

@@ -61,9 +61,11 @@ pub(super) fn call<'w>(world: &'w World, plan: &'w Plan, now: Timestamp, found: 
     loads
 }
 
-/// Nodes that are on their way out, by name.
+/// Nodes that are on their way out, by name: those being deleted, and as Karpenter counts them also those that a move
+/// takes or that were told to go, though the watch shows them alive.
 fn going(world: &World) -> BTreeMap<&str, ()> {
-    let leaves = |node: &&whittle_model::Node| node.deleting || places::claim_of(world, node).is_some_and(|c| c.deleting);
+    let leaves =
+        |node: &&whittle_model::Node| node.deleting || places::claim_of(world, node).is_some_and(|claim| places::leaves(world, claim));
     world.nodes.values().filter(leaves).map(|node| (node.name.as_str(), ())).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{NodeClaim, Scorer, Timestamp};
+use whittle_model::{NodeClaim, Packing, Scorer, Timestamp};
 
 use super::candidates::{Candidate, consolidatable_at};
 use super::hypothesis::Hypothesis;
@@ -49,7 +49,7 @@ impl<'a> Exact<'a> {
             let bought = self.hypothesis.bare(&pool.name, self.scorer, self.now)?;
             return Ok(what.buying(vec![bought]));
         }
-        let (plan, undo) = self.hypothesis.without(&set, self.scorer, self.now);
+        let (plan, undo) = self.hypothesis.without(&set, self.world.settings.packing, self.scorer, self.now);
         if let Some(why) = homeless(&plan) {
             self.hypothesis.undo(undo);
             return Err(why);
@@ -79,7 +79,7 @@ impl<'a> Exact<'a> {
             return;
         }
         let set: Vec<&Candidate> = moves.iter().flat_map(|what| self.of(what)).collect();
-        let (plan, undo) = self.hypothesis.without(&set, self.scorer, self.now);
+        let (plan, undo) = self.hypothesis.without(&set, self.world.settings.packing, self.scorer, self.now);
         let against = homeless(&plan).or_else(|| plan.nodes.first().map(|_| "its pods do not fit elsewhere".to_owned()));
         let Some(why) = against else {
             self.hypothesis.keep(&plan, &[]);
@@ -98,7 +98,9 @@ impl<'a> Exact<'a> {
 
     fn exchange(&mut self, what: Move) -> Result<Move, String> {
         let set = self.of(&what);
-        let (plan, undo) = self.hypothesis.without(&set, self.scorer, self.now);
+        // As Karpenter: what has to be one node is packed as one; cheaper ones instead of it are a move of their own kind.
+        let packing = if what.reshapes { self.world.settings.packing } else { Packing::Greedy };
+        let (plan, undo) = self.hypothesis.without(&set, packing, self.scorer, self.now);
         match self.bought(&what, &set, &plan) {
             Ok(nodes) => {
                 let bought: Vec<&NodeClaim> = nodes.iter().map(|node| &node.claim).collect();

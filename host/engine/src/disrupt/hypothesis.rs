@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{NodeClaim, Pod, PodKey, PodPhase, Scorer, Timestamp};
+use whittle_model::{NodeClaim, Packing, Pod, PodKey, PodPhase, Scorer, Timestamp};
 
 use super::candidates::Candidate;
 use crate::plan::{self, Plan, PlannedNode};
@@ -51,9 +51,10 @@ impl Hypothesis {
         refused.iter().for_each(|key| self.world.drop_pod(key, true));
     }
 
-    /// The plan without these nodes.
-    pub(super) fn without(&mut self, candidates: &[&Candidate], scorer: &mut dyn Scorer, now: Timestamp) -> (Plan, Undo) {
+    /// The plan without these nodes, packed so.
+    pub(super) fn without(&mut self, candidates: &[&Candidate], packing: Packing, scorer: &mut dyn Scorer, now: Timestamp) -> (Plan, Undo) {
         let mut undo = Undo::default();
+        self.world.settings.packing = packing;
         self.world.settings.improvement_steps = self.steps.min(STEPS_A_NODE * u64::try_from(candidates.len()).unwrap_or(1));
         for candidate in candidates {
             if let Some(node) = self.world.nodes.get(&candidate.node).cloned() {

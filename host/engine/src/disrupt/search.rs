@@ -74,7 +74,7 @@ pub(super) fn search<'a>(
     search.deletes();
     search.many_to_one()?;
     search.one_to_one()?;
-    if world.settings.disruption.reshape {
+    if reshapes(world) {
         search.reshape()?;
     }
     Ok((search.found, search.hints))
@@ -200,7 +200,7 @@ impl<'a> Search<'a> {
     /// Several nodes in the place of the one that was found, where they cost so much less that it would be exchanged
     /// again.
     fn finer(&mut self, candidate: &'a Candidate, trial: Trial) -> Result<Trial, ScorerFailure> {
-        let Some(one) = trial.bought.as_ref().filter(|_| self.world.settings.disruption.reshape) else { return Ok(trial) };
+        let Some(one) = trial.bought.as_ref().filter(|_| reshapes(self.world)) else { return Ok(trial) };
         let (nodes, set) = ([candidate.node.as_str()], [candidate]);
         let left: Left = one.claims.iter().flat_map(|claim| claim.content.iter().copied()).collect();
         let several = self.study.buy(&left, Some(STEPS_A_NODE))?;
@@ -288,6 +288,12 @@ pub(super) fn share(
     let spent: Micros = planned.iter().map(|p| p.list).sum();
     let spare = (worth - spent).0 / i64::try_from(planned.len().max(1)).unwrap_or(1);
     planned.into_iter().map(|p| trim(world, set, p.clone(), Micros(p.list.0 + spare.max(0)), false, now)).collect()
+}
+
+/// Whether nodes are exchanged for several others. Those pay only with each pod on its own node: where nominations are
+/// not honoured kube-scheduler mixes them, one is left over, and what is bought for it is exchanged again, for ever.
+fn reshapes(world: &World) -> bool {
+    world.settings.disruption.reshape && world.settings.nominates()
 }
 
 /// Whether an exchange for several nodes saves enough for the trouble.

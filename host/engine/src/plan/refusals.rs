@@ -41,7 +41,8 @@ pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<&PodKey>, Vec<Unpl
     (pods, refused)
 }
 
-/// Whether a node is on its way out, so that its pods need another.
+/// Whether a node is on its way out, so that its pods need another: it is being deleted, or as Karpenter counts it a
+/// move takes it or it was told to go, though the watch shows it alive.
 pub(crate) fn going(world: &World, name: &str) -> bool {
     world
         .nodes

@@ -65,6 +65,11 @@ pub fn pool(name: &str, capacity_types: &[&str]) -> NodePool {
     }
 }
 
+/// A pool whose nodes stay where they are.
+pub fn steady(name: &str, capacity_types: &[&str]) -> NodePool {
+    NodePool { disruption: Disruption { consolidate_after: None, ..Disruption::default() }, ..pool(name, capacity_types) }
+}
+
 pub fn limited(name: &str, limits: &[(&str, i64)]) -> NodePool {
     let amounts = limits.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect();
     NodePool { limits: Limits { amounts }, ..pool(name, &["on-demand"]) }

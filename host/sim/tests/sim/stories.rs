@@ -1,6 +1,6 @@
 //! What the simulated cluster does, as short stories.
 
-use super::common::{self, Files, Run, daemon_set, deployment, limited, play, play_in, pool, scenario, template, workload};
+use super::common::{self, Files, Run, daemon_set, deployment, limited, play, play_in, pool, scenario, steady, template, workload};
 use whittle_model::{Settings, Timestamp};
 use whittle_sim::{RunError, ScenarioObject, Simulation, Story, Weather, WorkloadKind};
 
@@ -33,7 +33,8 @@ fn the_same_seed_gives_the_same_bytes() {
 
 #[test]
 fn the_bill_is_price_times_time() {
-    let world = scenario(vec![pool("default", &["on-demand"])], vec![deployment("one", 1, 1000, 1024)]);
+    // A node that may be moved would be exchanged once it is dear.
+    let world = scenario(vec![steady("default", &["on-demand"])], vec![deployment("one", 1, 1000, 1024)]);
     let run = play(world, "until pods running\nwait 1h\nprice on-demand c1.large us-east-1a 1.085\nwait 1h");
     // Bought once the batch window closed; then an hour and some at $0.085 and an hour at $1.085.
     let [node] = run.summary.nodes.as_slice() else { panic!("{}", run.text()) };
