@@ -64,7 +64,7 @@ fn resource_type(name: &str) -> String {
 /// All series of `world`. Without `details` those of single nodes and pods are left out.
 pub fn text(world: &World, now: Timestamp, details: bool) -> String {
     let mut text = String::new();
-    for gauge in [nodes_counted(world), cost(world)].iter().chain(&utilization(world)) {
+    for gauge in [nodes_counted(world), cost(world), utilization(world)] {
         gauge.write(&mut text);
     }
     if details {
@@ -108,7 +108,7 @@ fn requests(world: &World, node: &str) -> (Resources, Resources) {
     (all, daemons)
 }
 
-fn utilization(world: &World) -> [Gauge; 1] {
+fn utilization(world: &World) -> Gauge {
     let mut gauge = Gauge::new("karpenter_cluster_utilization_percent", "Share of what nodes can give that pods ask for");
     let (mut asked, mut given) = (Resources::default(), Resources::default());
     for node in world.nodes() {
@@ -119,7 +119,7 @@ fn utilization(world: &World) -> [Gauge; 1] {
         let (asked, given) = (asked.get(name) as f64, given.get(name) as f64);
         gauge.put(&[("resource_type", name)], if given > 0.0 { 100.0 * asked / given } else { 0.0 });
     }
-    [gauge]
+    gauge
 }
 
 /// Well-known labels in the form of Prometheus: what stands behind the slash, with underscores.

@@ -305,15 +305,13 @@ impl Settings {
     }
 
     fn features(&self) -> Features {
-        let (on, default) = (|name: &str, default| self.feature_gates.on(name, default), Features::default());
-        Features {
-            reserved_capacity: on("ReservedCapacity", default.reserved_capacity),
-            spot_to_spot: on("SpotToSpotConsolidation", default.spot_to_spot),
-            node_overlay: on("NodeOverlay", default.node_overlay),
-            static_capacity: on("StaticCapacity", default.static_capacity),
-            node_repair: on("NodeRepair", default.node_repair),
-            capacity_buffer: on("CapacityBuffer", default.capacity_buffer),
+        let mut features = Features::default();
+        for name in Features::NAMES {
+            if let Some(gate) = features.gate(name) {
+                *gate = self.feature_gates.on(name, *gate);
+            }
         }
+        features
     }
 
     /// Millionths of memory that the hypervisor keeps.

@@ -32,7 +32,7 @@ impl Gates {
     /// These settings with what the flags say of them.
     pub fn set(&self, mut settings: Settings) -> Settings {
         for Gate(name, on) in &self.feature_gates {
-            if let Some(gate) = gate(&mut settings.features, name) {
+            if let Some(gate) = settings.features.gate(name) {
                 *gate = *on;
             }
         }
@@ -41,25 +41,12 @@ impl Gates {
     }
 }
 
-/// The gate of this name.
-fn gate<'f>(features: &'f mut Features, name: &str) -> Option<&'f mut bool> {
-    Some(match name {
-        "ReservedCapacity" => &mut features.reserved_capacity,
-        "SpotToSpotConsolidation" => &mut features.spot_to_spot,
-        "NodeOverlay" => &mut features.node_overlay,
-        "StaticCapacity" => &mut features.static_capacity,
-        "NodeRepair" => &mut features.node_repair,
-        "CapacityBuffer" => &mut features.capacity_buffer,
-        _ => return None,
-    })
-}
-
 fn parse(text: &str) -> Result<Gate, String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not NAME=true or NAME=false"))?;
     let on = value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?;
-    match gate(&mut Features::default(), name) {
+    match Features::default().gate(name) {
         Some(_) => Ok(Gate(name.to_owned(), on)),
-        None => Err(format!("there is no feature gate {name}")),
+        None => Err(format!("there is no feature gate {name}; there are {}", Features::NAMES.join(", "))),
     }
 }
 

@@ -226,7 +226,7 @@ fn objection(round: &Round<'_>, key: &PodKey) -> Option<String> {
         return None;
     }
     match do_not_disrupt(round.world, record, round.now) {
-        DoNotDisrupt::Always => return Some(format!("pod {key} is not to be disrupted")),
+        DoNotDisrupt::Always | DoNotDisrupt::Unstarted(_) => return Some(format!("pod {key} is not to be disrupted")),
         DoNotDisrupt::Until(until) => return Some(format!("pod {key} is not to be disrupted before {}", until.rfc3339())),
         DoNotDisrupt::Free => {}
     }

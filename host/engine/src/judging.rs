@@ -18,6 +18,7 @@ use crate::plan::askers::{asker_value, family_label};
 use crate::plan::classes::Member;
 use crate::plan::mix::Mix;
 use crate::plan::pricer::round_value;
+use crate::protection::budgets_of;
 use crate::world::{PodRecord, World};
 
 /// What is told of the expiry of a node that never expires.
@@ -217,11 +218,8 @@ fn slack(world: &World, what: &Move) -> i64 {
     if world.budgets.is_empty() {
         return -1;
     }
-    let of_pod = |(key, record): (&PodKey, &PodRecord)| {
-        let labels = &world.identity_of(record).labels;
-        let mine = world.budgets.values().filter(|b| b.key.namespace == key.namespace && b.selector.matches(labels));
-        mine.map(|budget| i64::from(budget.allowed.max(0))).min()
-    };
+    let of_pod =
+        |(_, record): (&PodKey, &PodRecord)| budgets_of(world, record).into_iter().map(|budget| i64::from(budget.allowed.max(0))).min();
     moving(world, what).filter_map(of_pod).min().unwrap_or(-1)
 }
 

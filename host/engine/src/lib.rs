@@ -45,4 +45,5 @@ pub use engine::{Checkpoint, Engine};
 pub use overlays::OverlayVerdict;
 pub use plan::{Plan, PlannedNode, Yardstick};
 pub use report::Report;
+pub use storage::Storage;
 pub use world::World;

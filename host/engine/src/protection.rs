@@ -14,12 +14,14 @@ pub(crate) enum DoNotDisrupt {
     Free,
     /// Until then.
     Until(Timestamp),
+    /// For so long from its start, which has not come.
+    Unstarted(Duration),
     /// As long as it stands.
     Always,
 }
 
-/// What the annotation of a pod comes to now. A span counts from the start of the pod, and protects it always while
-/// that is not known; a value that names neither `true` nor a span counts as absent.
+/// What the annotation of a pod comes to now. A span counts from the start of the pod; a value that names neither
+/// `true` nor a span counts as absent.
 pub(crate) fn do_not_disrupt(world: &World, record: &PodRecord, now: Timestamp) -> DoNotDisrupt {
     let Some(value) = world.identity_of(record).annotations.get(keys::DO_NOT_DISRUPT) else { return DoNotDisrupt::Free };
     if value == "true" {
@@ -27,7 +29,7 @@ pub(crate) fn do_not_disrupt(world: &World, record: &PodRecord, now: Timestamp) 
     }
     let Some(span) = Duration::parse(value).filter(|span| span.0 > 0) else { return DoNotDisrupt::Free };
     match record.started.map(|started| started.plus(span)) {
-        None => DoNotDisrupt::Always,
+        None => DoNotDisrupt::Unstarted(span),
         Some(until) if until > now => DoNotDisrupt::Until(until),
         Some(_) => DoNotDisrupt::Free,
     }
@@ -62,14 +64,22 @@ pub(crate) fn eviction<'w>(world: &'w World, record: &PodRecord, spent: impl Fn(
     if record.terminal() || record.deleting || record.phase == PodPhase::Pending || world.budgets.is_empty() {
         return Eviction::Free;
     }
-    let budgets = budgets_of(world, record);
-    match budgets[..] {
+    within(record, &budgets_of(world, record), spent)
+}
+
+/// What the budgets that select a pod would answer.
+pub(crate) fn within<'w>(
+    record: &PodRecord,
+    budgets: &[&'w PodDisruptionBudget],
+    spent: impl Fn(&PodDisruptionBudget) -> i32,
+) -> Eviction<'w> {
+    match *budgets {
         [] => Eviction::Free,
         [budget] if !record.ready && budget.always_allow_unready => Eviction::Free,
         [budget] if budget.allowed > spent(budget) => Eviction::Within(budget),
         [budget] if !record.ready => Eviction::Perhaps(budget),
         [budget] => Eviction::Spent(budget),
-        _ => Eviction::Several(budgets),
+        _ => Eviction::Several(budgets.to_vec()),
     }
 }
 

@@ -48,18 +48,9 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool
         for pod in &node.pods {
             round.world.assigned.set(pod.clone(), &name);
         }
-        let pods = node.pods.into_iter().filter(|pod| !round.world.buffers.holds(pod)).collect();
-        round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
-            claim: name.clone(),
-            node_pool: node.claim.node_pool.clone(),
-            pods,
-            choice: node.choice,
-            price: node.cost,
-            list: node.list,
-            rank: node.rank,
-            types: node.claim.requirements.get(whittle_model::keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
-            runner_up: node.runner_up,
-        })));
+        let mut planned = PlannedClaim::of(&node);
+        planned.pods.retain(|pod| !round.world.buffers.holds(pod));
+        round.report.steps.push(Step::Planned(Box::new(planned)));
         round.ledger.planned(name);
         round.world.put_claim(node.claim);
     }

@@ -5,7 +5,9 @@ mod reason;
 mod topology;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{CapacityType, Micros, OfferingKey, PodKey, PolicyRecord, ScorerFailure, Timestamp};
+use whittle_model::{CapacityType, Micros, OfferingKey, PodKey, PolicyRecord, ScorerFailure, Timestamp, keys};
+
+use crate::plan::PlannedNode;
 
 pub use reason::{Miss, Obstacle, Reason, Shortage, TypesRefusal, Unmet, VolumeFault};
 pub use topology::TopologyRefusal;
@@ -108,6 +110,23 @@ pub struct PlannedClaim {
     pub types: usize,
     /// The best offering of another type and its price.
     pub runner_up: Option<(OfferingKey, Micros)>,
+}
+
+impl PlannedClaim {
+    /// What the plan says of a node.
+    pub(crate) fn of(node: &PlannedNode) -> Self {
+        Self {
+            claim: node.claim.name.clone(),
+            node_pool: node.claim.node_pool.clone(),
+            pods: node.pods.clone(),
+            choice: node.choice.clone(),
+            price: node.cost,
+            list: node.list,
+            rank: node.rank,
+            types: node.claim.requirements.get(keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
+            runner_up: node.runner_up.clone(),
+        }
+    }
 }
 
 /// Pods of one shape that fit nowhere.

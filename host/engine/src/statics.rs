@@ -1,18 +1,18 @@
 //! Pools that keep a number of nodes whatever pods ask for (`replicas`): what is missing is bought bare, within the
 //! limit on nodes; what is too much goes, the least useful first.
 
-use whittle_model::{Duration, NodeClaim, Scorer, Timestamp, keys};
+use whittle_model::{Duration, NodeClaim, Scorer, Timestamp};
 
+use crate::disrupt::weights;
 use crate::lifecycle;
 use crate::plan;
+use crate::protection::{self, DoNotDisrupt};
 use crate::report::{PlannedClaim, Step};
 use crate::round::Round;
-use crate::world::{PodRecord, World};
+use crate::world::World;
 
 /// As Karpenter: a pool that may not grow now is looked at again by then.
 const AGAIN: Duration = Duration::seconds(30);
-/// The cost of moving a pod, in millionths of that of a plain one: its bounds.
-const MOST: i64 = 10_000_000;
 
 /// Buys and removes what the static pools want. Answers when pools that could not have what they want are to be
 /// looked at again.
@@ -60,17 +60,7 @@ fn grow(round: &mut Round<'_>, pool: &str, count: usize, scorer: &mut dyn Scorer
     let planned = nodes.len();
     for node in nodes {
         let name = node.claim.name.clone();
-        round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
-            claim: name.clone(),
-            node_pool: node.claim.node_pool.clone(),
-            pods: Vec::new(),
-            choice: node.choice,
-            price: node.cost,
-            list: node.list,
-            rank: node.rank,
-            types: node.claim.requirements.get(keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
-            runner_up: node.runner_up,
-        })));
+        round.report.steps.push(Step::Planned(Box::new(PlannedClaim::of(&node))));
         round.ledger.planned(name);
         round.world.put_claim(node.claim);
     }
@@ -85,9 +75,12 @@ fn candidates(world: &World, pool: &str, now: Timestamp) -> Vec<String> {
         .map(|claim| {
             let pods = || world.node_of(claim).and_then(|node| world.usage.get(&node.name)).into_iter().flat_map(|usage| usage.pods.iter());
             let records = || pods().filter_map(|key| world.pods.get(key));
-            let protected = records().any(|record| protected(world, record));
+            let protected =
+                records().any(|record| !record.terminal() && protection::do_not_disrupt(world, record, now) != DoNotDisrupt::Free);
             let in_use = protected || records().any(|record| !world.tied_to_node(record));
-            let cost = records().filter(|record| !world.tied_to_node(record)).fold(0, |sum: i64, pod| sum.saturating_add(cost(world, pod)));
+            let cost = records()
+                .filter(|record| !world.tied_to_node(record))
+                .fold(0, |sum: i64, pod| sum.saturating_add(weights::eviction(world, pod)));
             let cost = i128::from(cost) * i128::from(lifetime_left(claim, now)) / 1_000_000;
             let cost = i64::try_from(cost).unwrap_or(i64::MAX);
             (!claim.status.provider_id.is_empty(), in_use, protected, cost, claim.name.as_str())
@@ -95,19 +88,6 @@ fn candidates(world: &World, pool: &str, now: Timestamp) -> Vec<String> {
         .collect();
     order.sort_unstable();
     order.into_iter().map(|(_, _, _, _, name)| name.to_owned()).collect()
-}
-
-fn protected(world: &World, record: &PodRecord) -> bool {
-    !record.terminal() && world.identity_of(record).annotations.get(keys::DO_NOT_DISRUPT).is_some_and(|value| value == "true")
-}
-
-/// What it costs to move a pod, in millionths of that of a plain one: more with priority (2^25 of it doubles) and
-/// with `controller.kubernetes.io/pod-deletion-cost` (2^27 of it doubles).
-fn cost(world: &World, record: &PodRecord) -> i64 {
-    let deletion = world.identity_of(record).annotations.get("controller.kubernetes.io/pod-deletion-cost");
-    let deletion: i64 = deletion.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
-    let priority = i64::from(world.shape_of(record).priority);
-    (1_000_000 + ((deletion * 1_000_000) >> 27) + ((priority * 1_000_000) >> 25)).clamp(-MOST, MOST)
 }
 
 /// The part of its life that a claim has before it, in millionths; all of it when it does not expire.

@@ -9,13 +9,17 @@ use whittle_model::{Event, PodKey, StorageClass, Volume, VolumeAttachment, Volum
 
 /// All storage objects, by name.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Storage {
-    pub(crate) claims: BTreeMap<PodKey, VolumeClaim>,
-    pub(crate) volumes: BTreeMap<String, Volume>,
-    pub(crate) classes: BTreeMap<String, StorageClass>,
-    /// By node.
-    pub(crate) limits: BTreeMap<String, VolumeLimits>,
-    pub(crate) attachments: BTreeMap<String, VolumeAttachment>,
+pub struct Storage {
+    /// PersistentVolumeClaims.
+    pub claims: BTreeMap<PodKey, VolumeClaim>,
+    /// PersistentVolumes.
+    pub volumes: BTreeMap<String, Volume>,
+    /// StorageClasses.
+    pub classes: BTreeMap<String, StorageClass>,
+    /// How many volumes nodes may hold, by node.
+    pub limits: BTreeMap<String, VolumeLimits>,
+    /// Volumes that nodes hold.
+    pub attachments: BTreeMap<String, VolumeAttachment>,
 }
 
 /// The objects of a [`Storage`], for a checkpoint.
@@ -30,7 +34,7 @@ pub(crate) struct StorageObjects {
 
 impl Storage {
     /// Takes in a storage object; other events are no matter.
-    pub(crate) fn note(&mut self, event: &Event) {
+    pub fn note(&mut self, event: &Event) {
         if let Event::VolumeClaim(claim) = event {
             self.claims.insert(claim.key.clone(), (**claim).clone());
         } else if let Event::VolumeClaimGone(key) = event {
@@ -52,6 +56,12 @@ impl Storage {
         } else if let Event::VolumeAttachmentGone(name) = event {
             self.attachments.remove(name);
         }
+    }
+
+    /// The class that claims without one get.
+    #[must_use]
+    pub fn default_class(&self) -> Option<&StorageClass> {
+        self.classes.values().find(|class| class.default)
     }
 
     pub(crate) fn objects(&self) -> StorageObjects {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{Action, CapacityType, Duration, Instance, Interruption, NodeClaim, ObjectKind, OfferingKey, Timestamp, keys};
+use whittle_model::{Action, CapacityType, Duration, Instance, Interruption, NodeClaim, ObjectKind, Timestamp, keys};
 
 use crate::ledger::Ledger;
 use crate::lifecycle;
@@ -117,8 +117,7 @@ pub(crate) fn interrupted(round: &mut Round<'_>, provider_id: &str, what: Interr
 /// What was taken back is not asked for again soon, and is remembered for longer.
 fn taken_back(round: &mut Round<'_>, claim: &NodeClaim, what: Interruption) {
     let status = &claim.status;
-    let (Some(capacity_type), Some(since)) = (status.capacity_type, status.launched) else { return };
-    let taken = OfferingKey { instance_type: status.instance_type.clone(), zone: status.zone.clone(), capacity_type };
+    let (Some(taken), Some(since)) = (status.offering(), status.launched) else { return };
     let spot = what == Interruption::SpotInterrupted;
     if spot {
         round.world.interruptions.note(&taken, since, round.now, true);
@@ -132,8 +131,8 @@ fn taken_back(round: &mut Round<'_>, claim: &NodeClaim, what: Interruption) {
 pub(crate) fn ran(world: &mut World, ledger: &Ledger, claim: &str, now: Timestamp) {
     let Some(status) = world.claims.get(claim).map(|claim| &claim.status) else { return };
     let counted = ledger.interrupted.contains(&(claim.to_owned(), Interruption::SpotInterrupted));
-    if let (Some(CapacityType::Spot), Some(since), false) = (status.capacity_type, status.launched, counted) {
-        let key = OfferingKey { instance_type: status.instance_type.clone(), zone: status.zone.clone(), capacity_type: CapacityType::Spot };
-        world.interruptions.note(&key, since, now, false);
+    let spot = status.offering().filter(|bought| bought.capacity_type == CapacityType::Spot && !counted);
+    if let (Some(bought), Some(since)) = (spot, status.launched) {
+        world.interruptions.note(&bought, since, now, false);
     }
 }

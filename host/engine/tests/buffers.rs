@@ -1,16 +1,11 @@
 //! Capacity buffers: nodes are bought and kept for pods to come, and nobody hears of those pods.
 
-#![expect(clippy::unwrap_used, reason = "a test that unwraps nothing fails, as it should")]
-
 mod common;
 
-use common::{GIB, NOW, basics, catalog, objections, pod, pool, settings, told};
+use common::{GIB, NOW, basics, join, objections, pod, pool, settings, told};
 use whittle_engine::Engine;
 use whittle_engine::report::Step;
-use whittle_model::{
-    Action, CapacityBuffer, CapacityType, Event, Features, Launched, ListPrice, Micros, Node, NodeClaim, Outcome, PodKey, Settings,
-    Timestamp, keys,
-};
+use whittle_model::{Action, CapacityBuffer, Event, Features, ListPrice, NodeClaim, PodKey, Settings, Timestamp};
 
 fn buffer(count: u32, cpu: i64) -> Event {
     let template = pod("template", cpu, GIB);
@@ -37,28 +32,7 @@ fn created(actions: &[Action]) -> Vec<NodeClaim> {
 /// The claim is written, bought as an m.8, and its node is ready.
 fn boot(engine: &mut Engine, claim: &NodeClaim, now: Timestamp) -> Vec<Action> {
     engine.handle(&Event::Claim(Box::new(claim.clone())), now);
-    let of_type = catalog("default").get("m.8").unwrap().clone();
-    let provider_id = format!("aws:///us-east-1a/i-{}", claim.name);
-    let launched = Launched {
-        claim: claim.name.clone(),
-        provider_id: provider_id.clone(),
-        instance_type: of_type.name.clone(),
-        zone: "us-east-1a".to_owned(),
-        capacity_type: CapacityType::Spot,
-        price: Micros(1),
-        capacity: of_type.capacity.clone(),
-        allocatable: of_type.allocatable.clone(),
-        image: String::new(),
-        sold_out: Vec::new(),
-    };
-    engine.handle(&Event::Outcome(Box::new(Outcome::Launched(launched))), now);
-    let mut labels = engine.world().claim(&claim.name).unwrap().labels.clone();
-    labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
-    labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
-    let name = format!("node-{}", claim.name);
-    let (capacity, allocatable) = (of_type.capacity.clone(), of_type.allocatable);
-    engine.handle(&Event::Node(Box::new(Node { name, provider_id, labels, capacity, allocatable, ready: true, ..Node::default() })), now);
-    (0..4).flat_map(|_| engine.poll(now, &mut ListPrice)).collect()
+    join(engine, claim, "m.8", now)
 }
 
 #[test]

@@ -330,7 +330,15 @@ fn pods_that_ask_for_it_are_left_alone_as_long_as_they_ask() {
     for (value, started, early, late) in [
         ("true", Some(Timestamp(0)), false, false),
         ("30m", Some(Timestamp(0)), false, true),
+        ("0.5h", Some(Timestamp(0)), false, true),
+        ("1h30m", Some(Timestamp(0)), false, false),
+        ("300ms", Some(Timestamp(0)), true, true),
         ("30m", None, false, false),
+        ("0s", None, true, true),
+        ("-5m", Some(Timestamp(0)), true, true),
+        ("5", Some(Timestamp(0)), true, true),
+        ("+", None, true, true),
+        ("", None, true, true),
         ("soon", Some(Timestamp(0)), true, true),
         ("false", Some(Timestamp(0)), true, true),
     ] {

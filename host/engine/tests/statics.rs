@@ -1,17 +1,15 @@
 //! Pools that keep a number of nodes: growth within limits, the order in which they shrink, pods that never make
 //! them grow.
 
-#![expect(clippy::unwrap_used, reason = "a test that unwraps nothing fails, as it should")]
-
 mod common;
 
 use std::collections::BTreeMap;
 
-use common::{GIB, NOW, basics, bound, catalog, pod, pool, settings, told};
+use common::{GIB, NOW, basics, bound, catalog, join, pod, pool, settings, told};
 use whittle_engine::{Engine, Timer};
 use whittle_model::{
-    Action, CapacityType, DisruptionSettings, Duration, Event, Features, LaunchFailure, Launched, ListPrice, Micros, Node, NodeClaim,
-    NodePool, OfferingKey, Outcome, Pod, Settings, Timestamp, keys,
+    Action, DisruptionSettings, Duration, Event, Features, LaunchFailure, ListPrice, NodeClaim, NodePool, OfferingKey, Outcome, Pod,
+    Settings, Timestamp, keys,
 };
 
 fn keeps(replicas: u32) -> NodePool {
@@ -54,41 +52,6 @@ fn settle(engine: &mut Engine, now: Timestamp) -> Vec<NodeClaim> {
     first
 }
 
-/// The node of a claim joins and is ready.
-fn join(engine: &mut Engine, claim: &NodeClaim, now: Timestamp) {
-    let of_type = catalog("default").get("c.8").unwrap().clone();
-    let provider_id = format!("aws:///us-east-1a/i-{}", claim.name);
-    let launched = Launched {
-        claim: claim.name.clone(),
-        provider_id: provider_id.clone(),
-        instance_type: of_type.name.clone(),
-        zone: "us-east-1a".to_owned(),
-        capacity_type: CapacityType::Spot,
-        price: Micros(1),
-        capacity: of_type.capacity.clone(),
-        allocatable: of_type.allocatable.clone(),
-        image: String::new(),
-        sold_out: Vec::new(),
-    };
-    engine.handle(&Event::Outcome(Box::new(Outcome::Launched(launched))), now);
-    let mut labels = engine.world().claim(&claim.name).unwrap().labels.clone();
-    labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
-    labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
-    let node = Node {
-        name: format!("node-{}", claim.name),
-        provider_id,
-        labels,
-        capacity: of_type.capacity.clone(),
-        allocatable: of_type.allocatable,
-        ready: true,
-        ..Node::default()
-    };
-    engine.handle(&Event::Node(Box::new(node)), now);
-    for _ in 0..3 {
-        engine.poll(now, &mut ListPrice);
-    }
-}
-
 #[test]
 fn nodes_are_bought_up_to_the_number_and_within_the_limit() {
     for (replicas, limit, want) in [(3, None, 3), (3, Some(2), 2), (0, None, 0), (5, Some(0), 0)] {
@@ -115,7 +78,7 @@ fn pods_do_not_make_it_grow_but_use_what_is_there() {
     engine.poll(at(2), &mut ListPrice);
     let report = engine.plan(at(2), &mut ListPrice);
     assert_eq!(report.unplaced[0].reasons[0].why.to_string(), "it is static: its replicas are 1, whatever pods ask for");
-    join(&mut engine, &claims[0], at(3));
+    join(&mut engine, &claims[0], "c.8", at(3));
     engine.handle(&Event::Pod(Box::new(pod("small", 3000, GIB))), at(3));
     let plan = engine.plan(at(3), &mut ListPrice);
     assert_eq!((plan.placed.len(), plan.nodes.len()), (1, 0));
@@ -147,10 +110,17 @@ fn a_claim_that_fails_is_bought_again_once_something_is_for_sale() {
 
 #[test]
 fn it_shrinks_by_what_is_least_missed() {
+    for wish in ["true", "2h"] {
+        shrinks_in_order(wish);
+    }
+}
+
+/// Not launched, empty, one cheap pod, two pods, and last the one that must not be disturbed.
+fn shrinks_in_order(wish: &str) {
     let mut engine = engine(&[keeps(5)]);
     let claims = settle(&mut engine, NOW);
     for claim in &claims[..4] {
-        join(&mut engine, claim, NOW);
+        join(&mut engine, claim, "c.8", NOW);
     }
     let on = |number: usize| format!("node-{}", claims[number].name);
     let annotated = |pod: Pod, key: &str, value: &str| {
@@ -158,18 +128,17 @@ fn it_shrinks_by_what_is_least_missed() {
         Pod { annotations, ..pod }
     };
     let two = ["a", "b"].map(|name| bound(pod(name, 100, GIB), &on(0)));
-    let guarded = annotated(bound(pod("c", 100, GIB), &on(1)), keys::DO_NOT_DISRUPT, "true");
+    let guarded = annotated(bound(pod("c", 100, GIB), &on(1)), keys::DO_NOT_DISRUPT, wish);
     let cheap = annotated(bound(pod("d", 100, GIB), &on(2)), "controller.kubernetes.io/pod-deletion-cost", "-1000000");
     for one in two.into_iter().chain([guarded, cheap]) {
         engine.handle(&Event::Pod(Box::new(one)), NOW);
     }
-    // Not launched, empty, one cheap pod, two pods, and last the one that must not be disturbed.
     let order = [4, 3, 2, 0, 1];
     let mut gone = Vec::new();
     for (left, number) in (0..5).rev().zip(order) {
         engine.handle(&Event::NodePool(Box::new(keeps(left))), at(1));
         gone.extend(deleted(&engine.poll(at(1), &mut ListPrice)));
-        assert_eq!(gone.last(), Some(&claims[number].name), "down to {left}");
+        assert_eq!(gone.last(), Some(&claims[number].name), "down to {left}, {wish}");
     }
     assert_eq!(gone.len(), 5);
 }

@@ -122,6 +122,14 @@ pub struct InstanceType {
     pub offerings: Vec<Offering>,
 }
 
+impl InstanceType {
+    /// The name of one of its offerings.
+    #[must_use]
+    pub fn key(&self, offering: &Offering) -> OfferingKey {
+        OfferingKey { instance_type: self.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type }
+    }
+}
+
 /// Everything one NodeClass can buy, at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Catalog {

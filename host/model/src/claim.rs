@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CapacityType, Duration, Labels, Micros, Requirements, Resources, Taint, Timestamp};
+use crate::{CapacityType, Duration, Labels, Micros, OfferingKey, Requirements, Resources, Taint, Timestamp, keys};
 
 /// A NodeClaim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -39,6 +39,24 @@ pub struct NodeClaim {
     pub deleted_at: Option<Timestamp>,
     /// What became of it.
     pub status: ClaimStatus,
+}
+
+/// An offering that policies let a claim be bought from: instance type, zone, and rank in micro-dollars an hour.
+pub type ListedOffer = (String, String, i64);
+
+impl NodeClaim {
+    /// What policies let it be bought from, the best first; `None` where they have no say. A list that cannot be read
+    /// is empty: nothing is bought on a guess.
+    #[must_use]
+    pub fn listed_offers(&self) -> Option<Vec<ListedOffer>> {
+        self.annotations.get(keys::OFFERS).map(|text| serde_json::from_str(text).unwrap_or_default())
+    }
+
+    /// Says what it may be bought from, the best first.
+    pub fn list_offers(&mut self, offers: &[ListedOffer]) {
+        let text = serde_json::to_string(offers).expect("texts and numbers are JSON");
+        self.annotations.insert(keys::OFFERS.to_owned(), text);
+    }
 }
 
 /// What became of a claim. A milestone is the time it was reached, `None` before.
@@ -88,6 +106,15 @@ pub struct ClaimStatus {
     pub instance_terminating: Option<Timestamp>,
     /// Why the node is less than the claim promised, if so (`ConsistentStateFound` false).
     pub inconsistent: Option<(String, Timestamp)>,
+}
+
+impl ClaimStatus {
+    /// What was bought; `None` before launch.
+    #[must_use]
+    pub fn offering(&self) -> Option<OfferingKey> {
+        let capacity_type = self.capacity_type?;
+        Some(OfferingKey { instance_type: self.instance_type.clone(), zone: self.zone.clone(), capacity_type })
+    }
 }
 
 /// A step of a claim's removal.

@@ -55,6 +55,25 @@ pub struct Features {
     pub capacity_buffer: bool,
 }
 
+impl Features {
+    /// Their names, as Karpenter has them.
+    pub const NAMES: [&str; 6] =
+        ["ReservedCapacity", "SpotToSpotConsolidation", "NodeOverlay", "StaticCapacity", "NodeRepair", "CapacityBuffer"];
+
+    /// The gate of this name.
+    pub fn gate(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "ReservedCapacity" => &mut self.reserved_capacity,
+            "SpotToSpotConsolidation" => &mut self.spot_to_spot,
+            "NodeOverlay" => &mut self.node_overlay,
+            "StaticCapacity" => &mut self.static_capacity,
+            "NodeRepair" => &mut self.node_repair,
+            "CapacityBuffer" => &mut self.capacity_buffer,
+            _ => return None,
+        })
+    }
+}
+
 impl Default for Features {
     fn default() -> Self {
         Self {
@@ -82,26 +101,11 @@ pub struct DisruptionSettings {
     pub reshape: bool,
     /// What such an exchange has to save, in thousandths of what its nodes cost.
     pub reshape_permille: u32,
-    /// Pods that were moved rest for so long from moves that only save money; zero lets them be moved at once.
-    pub churn_window: Duration,
-    /// After a change of policy, settings or prices so many voluntary moves an hour; `None` knows no slow start.
-    pub slow_start: Option<u32>,
-    /// How long a slow start lasts.
-    pub soak: Duration,
 }
 
 impl Default for DisruptionSettings {
     fn default() -> Self {
-        Self {
-            cluster_budget: None,
-            validation: Duration::seconds(15),
-            every: Duration::seconds(10),
-            reshape: true,
-            reshape_permille: 50,
-            churn_window: Duration(0),
-            slow_start: None,
-            soak: Duration::minutes(60),
-        }
+        Self { cluster_budget: None, validation: Duration::seconds(15), every: Duration::seconds(10), reshape: true, reshape_permille: 50 }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::go_duration;
+
 /// A point in time: milliseconds since the Unix epoch. In a simulation, since the story began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Timestamp(pub i64);
@@ -46,11 +48,16 @@ const fn civil_from_days(days: i64) -> (i64, i64, i64) {
 }
 
 impl Timestamp {
+    /// Year, month and day of month in UTC.
+    #[must_use]
+    pub const fn date(self) -> (i64, i64, i64) {
+        civil_from_days(self.0.div_euclid(86_400_000))
+    }
+
     /// In RFC 3339, UTC, whole seconds rounded down: `2026-11-30T14:00:00Z`.
     #[must_use]
     pub fn rfc3339(self) -> String {
-        let seconds = self.0.div_euclid(1000);
-        let ((year, month, day), of_day) = (civil_from_days(seconds.div_euclid(86_400)), seconds.rem_euclid(86_400));
+        let ((year, month, day), of_day) = (self.date(), self.0.div_euclid(1000).rem_euclid(86_400));
         let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
@@ -99,36 +106,7 @@ impl Duration {
     /// What is smaller than a millisecond is rounded down.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (negative, mut rest) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        if rest == "0" {
-            return Some(Self(0));
-        }
-        let mut nanos: i128 = 0;
-        while !rest.is_empty() {
-            let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-            let (number, tail) = rest.split_at(unit_at);
-            let unit_len = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-            let (unit, next) = tail.split_at(unit_len);
-            let scale: i128 = match unit {
-                "ns" => 1,
-                "us" | "µs" | "μs" => 1_000,
-                "ms" => 1_000_000,
-                "s" => 1_000_000_000,
-                "m" => 60_000_000_000,
-                "h" => 3_600_000_000_000,
-                _ => return None,
-            };
-            nanos = nanos.checked_add(scaled(number, scale)?)?;
-            rest = next;
-        }
-        if text.is_empty() || text.len() == usize::from(negative) {
-            return None;
-        }
-        let millis = i64::try_from(nanos / 1_000_000).ok()?;
-        Some(Self(if negative { -millis } else { millis }))
+        go_duration::parse(text).map(|nanos| Self(nanos / 1_000_000))
     }
 
     /// A span of whole hours.
@@ -154,18 +132,6 @@ impl Duration {
     pub const fn as_seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
-}
-
-/// A decimal number times a scale, rounded down.
-fn scaled(number: &str, scale: i128) -> Option<i128> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && part.is_empty() {
-        return None;
-    }
-    let digits = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<i128>().ok() };
-    let kept = &part[..part.len().min(12)];
-    let tens = 10_i128.pow(u32::try_from(kept.len()).ok()?);
-    digits(whole)?.checked_mul(scale)?.checked_add(digits(kept)?.checked_mul(scale)? / tens)
 }
 
 impl std::fmt::Display for Duration {

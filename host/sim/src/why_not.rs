@@ -3,7 +3,7 @@
 
 use whittle_engine::World;
 use whittle_model::resources::format_amount;
-use whittle_model::{InstanceType, NodeClaim, Offering, OfferingKey, Requirement, Requirements, Timestamp, keys};
+use whittle_model::{InstanceType, NodeClaim, Offering, Requirement, Requirements, Timestamp, keys};
 
 /// Keys that offerings answer, not types.
 const OF_OFFERINGS: [&str; 4] = [keys::ZONE, keys::ZONE_ID, keys::CAPACITY_TYPE, keys::REGION];
@@ -40,11 +40,7 @@ fn offered(world: &World, claim: &NodeClaim, kind: &InstanceType, listed: bool, 
         agrees(keys::ZONE, &offering.zone) && agrees(keys::CAPACITY_TYPE, offering.capacity_type.name())
     };
     let sold: Vec<&Offering> = kind.offerings.iter().filter(fits).filter(|offering| offering.available).collect();
-    let key = |offering: &Offering| OfferingKey {
-        instance_type: kind.name.clone(),
-        zone: offering.zone.clone(),
-        capacity_type: offering.capacity_type,
-    };
+    let key = |offering| kind.key(offering);
     if sold.is_empty() {
         return "it is not sold in the zones and capacity types that the claim may have".to_owned();
     }

@@ -68,9 +68,6 @@ enum Command {
     },
 }
 
-/// Statements for what the bed does not have.
-const NOT_ON_THE_BED: [&str; 0] = [];
-
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
         Ok(true) => ExitCode::SUCCESS,
@@ -161,7 +158,7 @@ fn tell(stories: &[&Story], boot: u32, keep: bool) -> Result<bool> {
 
 /// Whether a whole run needed every statement of the shipped IAM policies.
 fn permissions(judge: &Judge, whole: bool) -> bool {
-    let unused: Vec<&str> = judge.unused().into_iter().filter(|sid| !NOT_ON_THE_BED.contains(sid)).collect();
+    let unused = judge.unused();
     let ok = !whole || unused.is_empty();
     let unused = if unused.is_empty() { "all used".to_owned() } else { format!("not used: {}", unused.join(", ")) };
     println!("{:14} {} {} questions; statements {unused}", "permissions", if ok { "ok    " } else { "FAILED" }, judge.judged());

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use whittle_model::Quantity;
+use whittle_model::{Quantity, go_duration};
 
-use super::{go_duration, kubelet_fields};
+use super::kubelet_fields;
 use crate::image::{Family, unapplied_kubelet_fields};
 
 type Fields = BTreeMap<String, Value>;

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::go_duration;
+use whittle_model::go_duration;
 
 /// What a field holds.
 #[derive(Debug)]

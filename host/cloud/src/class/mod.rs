@@ -8,7 +8,6 @@ mod checks;
 mod condition;
 mod dry_run;
 mod find;
-mod go_duration;
 mod images;
 mod kubelet;
 mod kubelet_fields;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use whittle_model::{CapacityType, Catalog, InstanceType, Micros, NodeClaim, Offering, OfferingKey, Requirements, keys};
+use whittle_model::{CapacityType, Catalog, InstanceType, ListedOffer, Micros, NodeClaim, Offering, OfferingKey, Requirements, keys};
 
 /// More types than this leave the request no smaller and the choice no better (as Karpenter).
 pub(crate) const MOST_TYPES: usize = 60;
@@ -86,8 +86,8 @@ pub(crate) fn select(
 ) -> Option<Selection> {
     let mut candidates = compatible(claim, catalog, sold_out);
     candidates.retain(|candidate| bootable(candidate.instance_type));
-    if let Some(listed) = claim.annotations.get(keys::OFFERS) {
-        return listed_offers(&candidates, listed);
+    if let Some(listed) = claim.listed_offers() {
+        return listed_offers(&candidates, &listed);
     }
     if !claim.requirements.iter().any(|r| r.min_values().is_some()) {
         candidates = without_exotic(candidates);
@@ -107,11 +107,7 @@ pub(crate) fn select(
 
 /// Everything for sale that the claim allows, whether or not an image exists for it.
 pub(crate) fn allowed(claim: &NodeClaim, catalog: &Catalog, sold_out: &BTreeSet<OfferingKey>) -> Vec<OfferingKey> {
-    let of = |candidate: Candidate<'_>| {
-        let name = &candidate.instance_type.name;
-        let key = |o: &&Offering| OfferingKey { instance_type: name.clone(), zone: o.zone.clone(), capacity_type: o.capacity_type };
-        candidate.offerings.iter().map(key).collect::<Vec<_>>()
-    };
+    let of = |candidate: Candidate<'_>| candidate.offerings.iter().map(|o| candidate.instance_type.key(o)).collect::<Vec<_>>();
     compatible(claim, catalog, sold_out).into_iter().flat_map(of).collect()
 }
 
@@ -122,7 +118,7 @@ fn compatible<'a>(claim: &NodeClaim, catalog: &'a Catalog, sold_out: &BTreeSet<O
         return Vec::new();
     }
     let for_sale = |instance_type: &InstanceType, o: &Offering| {
-        let key = OfferingKey { instance_type: instance_type.name.clone(), zone: o.zone.clone(), capacity_type: o.capacity_type };
+        let key = instance_type.key(o);
         // A reservation needs to be named, which a catalogue does not do yet.
         o.available
             && o.capacity_type != CapacityType::Reserved
@@ -227,9 +223,8 @@ fn best_capacity_type(candidates: &[Candidate<'_>]) -> Option<CapacityType> {
     candidates.iter().flat_map(|c| &c.offerings).map(|o| o.capacity_type).min()
 }
 
-/// Exactly what is listed and for sale, in that order. A list that cannot be read lists nothing.
-fn listed_offers(candidates: &[Candidate<'_>], text: &str) -> Option<Selection> {
-    let listed: Vec<(String, String, i64)> = serde_json::from_str(text).unwrap_or_default();
+/// Exactly what is listed and for sale, in that order.
+fn listed_offers(candidates: &[Candidate<'_>], listed: &[ListedOffer]) -> Option<Selection> {
     let by_name: BTreeMap<&str, &Candidate<'_>> = candidates.iter().map(|c| (c.instance_type.name.as_str(), c)).collect();
     let offered = |name: &str, zone: &str| {
         let offerings = by_name.get(name).into_iter().flat_map(|c| &c.offerings);

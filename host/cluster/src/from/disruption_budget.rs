@@ -61,6 +61,7 @@ pub(crate) fn disruption_budget(written: &policy::PodDisruptionBudget, cx: &mut 
 }
 
 /// A live PodDisruptionBudget, with what its controller counts.
+#[cfg(feature = "client")]
 pub(crate) fn live_disruption_budget(written: &policy::PodDisruptionBudget, cx: &mut Cx) -> PodDisruptionBudget {
     let budget = disruption_budget(written, cx);
     let status = written.status.as_ref();

@@ -58,7 +58,7 @@ pub(super) fn candidate(world: &World, claim: &NodeClaim, fences: &mut Fences<'_
     if claim.status.initialized.is_none() || going || world.stays(claim) || expected(world, claim) {
         return None;
     }
-    let offering = weights::bought(claim);
+    let offering = claim.status.offering();
     let own = [&node.annotations, &claim.annotations].iter().any(|a| a.get(keys::DO_NOT_DISRUPT).is_some_and(|v| v == "true"));
     let mut found = Candidate {
         claim: claim.name.clone(),

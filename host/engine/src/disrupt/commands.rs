@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Action, Duration, NodeClaim, Timestamp, keys};
+use whittle_model::{Action, Duration, Timestamp, keys};
 
 use super::moves::Move;
 use crate::ledger::Order;
@@ -49,21 +49,11 @@ pub(super) fn begin(round: &mut Round<'_>, mut what: Move) -> Option<Command> {
     for name in &what.claims {
         round.world.leaving.insert(name.clone());
         taint(round, name);
-        update(round, name, |claim| claim.status.disrupted = Some((what.reason.name().to_owned(), now)));
+        lifecycle::update(round, name, |status| status.disrupted = Some((what.reason.name().to_owned(), now)));
     }
     for planned in &what.replacements {
         let claim = planned.claim.clone();
-        round.report.steps.push(Step::Planned(Box::new(PlannedClaim {
-            claim: claim.name.clone(),
-            node_pool: claim.node_pool.clone(),
-            pods: planned.pods.clone(),
-            choice: planned.choice.clone(),
-            price: planned.cost,
-            list: planned.list,
-            rank: planned.rank,
-            types: claim.requirements.get(keys::INSTANCE_TYPE).map_or(0, |r| r.values().len()),
-            runner_up: planned.runner_up.clone(),
-        })));
+        round.report.steps.push(Step::Planned(Box::new(PlannedClaim::of(planned))));
         round.ledger.planned(claim.name.clone());
         round.world.put_claim(claim);
     }
@@ -77,14 +67,6 @@ fn taint(round: &mut Round<'_>, name: &str) {
     if bare && round.admit(name, Order::Cordon, &node) {
         round.act(Action::TaintNode { node });
     }
-}
-
-/// Changes what is known of a claim and orders it written.
-pub(super) fn update(round: &mut Round<'_>, name: &str, change: impl FnOnce(&mut NodeClaim)) {
-    let Some(claim) = round.world.claims.get_mut(name) else { return };
-    change(claim);
-    let (labels, status) = (claim.labels.clone(), Box::new(claim.status.clone()));
-    round.act(Action::UpdateClaim { claim: name.to_owned(), labels, status });
 }
 
 /// What became of a command.
@@ -179,7 +161,7 @@ fn release(round: &mut Round<'_>, name: &str) {
         }
     }
     if marked {
-        update(round, name, |claim| claim.status.disrupted = None);
+        lifecycle::update(round, name, |status| status.disrupted = None);
     }
 }
 

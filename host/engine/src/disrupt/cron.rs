@@ -78,7 +78,7 @@ impl Cron {
     }
 
     fn strikes_on(&self, day: i64) -> bool {
-        let (month, of_month) = civil(day);
+        let (_, month, of_month) = Timestamp(day * DAY).date();
         // The first of January 1970 was a Thursday.
         let (by_date, by_week) = (has(self.days, of_month), has(self.weekdays, (day + 4).rem_euclid(7)));
         has(self.months, month) && if self.either { by_date || by_week } else { by_date && by_week }
@@ -123,17 +123,6 @@ fn wrong(part: &str) -> String {
     format!("{part:?} cannot be read in a schedule")
 }
 
-/// Month and day of month of a day since 1970-01-01. Source: Howard Hinnant, "chrono-compatible low-level date
-/// algorithms", <https://howardhinnant.github.io/date_algorithms.html#civil_from_days>.
-fn civil(day: i64) -> (i64, i64) {
-    let of_era = (day + 719_468).rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
-    (if from_march < 10 { from_march + 3 } else { from_march - 9 }, of_month)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,7 +130,7 @@ mod tests {
     /// Minutes since 1970 of a date, found by walking the days.
     fn at(year: i64, month: i64, of_month: i64, hour: i64, minute: i64) -> Timestamp {
         let start = (year - 1970) * 365 + (year - 1969) / 4;
-        let day = (start..start + 366).find(|day| civil(*day) == (month, of_month)).expect("the year has this day");
+        let day = (start..start + 366).find(|day| Timestamp(day * DAY).date() == (year, month, of_month)).expect("the year has this day");
         Timestamp(day * DAY + (hour * 60 + minute) * MINUTE)
     }
 

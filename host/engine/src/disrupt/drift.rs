@@ -43,18 +43,13 @@ fn hash_differs(claim: &NodeClaim, (owner, hash, version): (&Labels, &str, &str)
 
 /// Whether what was bought is no longer sold anywhere, sold out or not. An instance in a reservation goes on as on-demand.
 fn type_is_missing(world: &World, claim: &NodeClaim) -> bool {
-    let (Some(catalog), Some(bought)) = (world.catalog(&claim.node_class), claim.status.capacity_type) else { return false };
-    let ways: &[CapacityType] = match bought {
+    let (Some(catalog), Some(bought)) = (world.catalog(&claim.node_class), claim.status.offering()) else { return false };
+    let ways: &[CapacityType] = match bought.capacity_type {
         CapacityType::Reserved => &[CapacityType::Reserved, CapacityType::OnDemand],
         CapacityType::Spot => &[CapacityType::Spot],
         CapacityType::OnDemand => &[CapacityType::OnDemand],
     };
-    let key = |way: &CapacityType| OfferingKey {
-        instance_type: claim.status.instance_type.clone(),
-        zone: claim.status.zone.clone(),
-        capacity_type: *way,
-    };
-    !ways.iter().any(|way| catalog.offering(&key(way)).is_some())
+    !ways.iter().any(|way| catalog.offering(&OfferingKey { capacity_type: *way, ..bought.clone() }).is_some())
 }
 
 /// When a claim may turn out to have drifted although nothing happens.

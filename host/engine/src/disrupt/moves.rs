@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{CapacityType, Catalog, InstanceType, Micros, NodeClaim, Offering, OfferingKey, Requirement, Timestamp, keys};
+use whittle_model::{
+    CapacityType, Catalog, InstanceType, ListedOffer, Micros, NodeClaim, Offering, OfferingKey, Requirement, Timestamp, keys,
+};
 
 use super::candidates::Candidate;
 use super::reason::Reason;
 use crate::plan::PlannedNode;
 use crate::plan::states::{offering_allows, type_allows};
+use crate::plan::tables::for_sale;
 use crate::plan::write;
 use crate::report::{MoveStage, MoveStep};
 use crate::world::World;
@@ -163,12 +166,8 @@ impl<'a> Market<'a> {
     fn offerings(&self, of: &'a InstanceType) -> impl Iterator<Item = &'a Offering> {
         of.offerings.iter().filter(move |offering| {
             let open = self.ways.is_empty() || self.ways.contains(&offering.capacity_type);
-            open && offering.available && offering_allows(offering, &self.claim.requirements) && !self.sold_out(of, offering)
+            open && offering_allows(offering, &self.claim.requirements) && for_sale(self.world, of, offering, self.now)
         })
-    }
-
-    fn sold_out(&self, of: &InstanceType, offering: &Offering) -> bool {
-        !self.world.sold_out.is_empty() && self.world.sold_out.get(&key(of, offering)).is_some_and(|until| *until > self.now)
     }
 
     /// The most that a launch of this type may cost: the dearest offering of the way that is preferred.
@@ -179,14 +178,10 @@ impl<'a> Market<'a> {
 
     /// What is for sale of these types, the cheapest first.
     fn best_first(&self, types: &[&'a InstanceType]) -> Vec<(Micros, OfferingKey)> {
-        let mut all: Vec<(Micros, OfferingKey)> = types.iter().flat_map(|t| self.offerings(t).map(|o| (o.price, key(t, o)))).collect();
+        let mut all: Vec<(Micros, OfferingKey)> = types.iter().flat_map(|t| self.offerings(t).map(|o| (o.price, t.key(o)))).collect();
         all.sort_by(|a, b| (a.0, a.1.capacity_type, &a.1).cmp(&(b.0, b.1.capacity_type, &b.1)));
         all
     }
-}
-
-fn key(of: &InstanceType, offering: &Offering) -> OfferingKey {
-    OfferingKey { instance_type: of.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type }
 }
 
 /// The planned node with these types and ways alone.
@@ -199,17 +194,16 @@ fn narrow(
 ) -> Result<PlannedNode, String> {
     let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
     let ways: Vec<&str> = ways.iter().map(|way| way.name()).collect();
-    let ranked = planned.claim.annotations.get(keys::OFFERS).map(|text| ranked(text));
+    let listed = planned.claim.listed_offers();
     planned.claim.requirements.add(Requirement::any_of(keys::INSTANCE_TYPE, &names));
     planned.claim.requirements.add(Requirement::any_of(keys::CAPACITY_TYPE, &ways));
     let mut best = offers.first().cloned().ok_or("nothing of it is for sale")?;
-    if let Some(ranked) = ranked {
+    if let Some(mut listed) = listed {
         // Policies say what is bought, offering by offering: what is left of their list.
-        let sold = |entry: &&(String, String, String)| offers.iter().find(|(_, o)| o.instance_type == entry.0 && o.zone == entry.1);
-        let left: Vec<_> = ranked.iter().filter(|entry| sold(entry).is_some()).collect();
-        best = left.first().and_then(sold).cloned().ok_or("policies allow none of what is cheaper")?;
-        let text: Vec<String> = left.iter().map(|(of, zone, rank)| format!("[\"{of}\",\"{zone}\",{rank}]")).collect();
-        planned.claim.annotations.insert(keys::OFFERS.to_owned(), format!("[{}]", text.join(",")));
+        let sold = |(of, zone, _): &ListedOffer| offers.iter().find(|(_, o)| o.instance_type == *of && o.zone == *zone);
+        listed.retain(|entry| sold(entry).is_some());
+        best = listed.first().and_then(sold).cloned().ok_or("policies allow none of what is cheaper")?;
+        planned.claim.list_offers(&listed);
     } else {
         (planned.rank, planned.cost) = (best.0, best.0);
     }
@@ -217,13 +211,4 @@ fn narrow(
     (planned.list, planned.choice) = best;
     write::regroup(&mut planned.claim, now);
     Ok(planned)
-}
-
-/// Type, zone and rank of each entry of the annotation, as it was written by the plan.
-fn ranked(text: &str) -> Vec<(String, String, String)> {
-    let entry = |entry: &str| {
-        let mut parts = entry.trim_matches(['[', ']']).splitn(3, ',').map(|part| part.trim_matches('"').to_owned());
-        Some((parts.next()?, parts.next()?, parts.next()?))
-    };
-    text.trim_start_matches('[').trim_end_matches(']').split("],[").filter_map(entry).collect()
 }

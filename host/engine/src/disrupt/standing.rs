@@ -2,7 +2,8 @@
 
 use whittle_model::{NodeClaim, Timestamp};
 
-use super::{candidates, commands, drift, in_use};
+use super::{candidates, drift, in_use};
+use crate::lifecycle;
 use crate::round::Round;
 use crate::world::World;
 
@@ -17,9 +18,9 @@ pub(super) fn refresh(round: &mut Round<'_>) {
         .filter_map(|claim| change(round.world, claim, now))
         .collect();
     for (name, standing) in changes {
-        commands::update(round, &name, |claim| {
-            claim.status.drifted = standing.drifted;
-            claim.status.consolidatable = standing.consolidatable;
+        lifecycle::update(round, &name, |status| {
+            status.drifted = standing.drifted;
+            status.consolidatable = standing.consolidatable;
         });
     }
 }

@@ -1,7 +1,7 @@
 //! What nodes cost and what disrupting them costs, in whole numbers.
 //! Source: Karpenter's eviction cost, `1 + deletion cost / 2^27 + priority / 2^25` within -10 and 10.
 
-use whittle_model::{Micros, NodeClaim, OfferingKey, keys};
+use whittle_model::{Micros, NodeClaim, keys};
 
 use crate::world::{PodRecord, World};
 
@@ -28,14 +28,8 @@ pub(crate) fn milli(cost: i64) -> i64 {
     i64::try_from(i128::from(cost) * 1000 / i128::from(UNIT)).unwrap_or(0)
 }
 
-/// What was bought for a claim.
-pub(crate) fn bought(claim: &NodeClaim) -> Option<OfferingKey> {
-    let capacity_type = claim.status.capacity_type?;
-    Some(OfferingKey { instance_type: claim.status.instance_type.clone(), zone: claim.status.zone.clone(), capacity_type })
-}
-
 /// What an hour of a claim costs today; zero when its type is no longer known.
 pub(crate) fn price(world: &World, claim: &NodeClaim) -> Micros {
-    let sold = bought(claim).and_then(|key| world.catalog(&claim.node_class)?.offering(&key));
+    let sold = claim.status.offering().and_then(|key| world.catalog(&claim.node_class)?.offering(&key));
     sold.map_or(Micros(0), |offering| offering.price)
 }

@@ -175,11 +175,7 @@ impl PoolTable<'_> {
 
     /// The public name of an offering.
     pub(crate) fn key(&self, offer: &Offer<'_>) -> OfferingKey {
-        OfferingKey {
-            instance_type: self.rows[offer.row as usize].instance_type.name.clone(),
-            zone: offer.offering.zone.clone(),
-            capacity_type: offer.offering.capacity_type,
-        }
+        self.rows[offer.row as usize].instance_type.key(offer.offering)
     }
 }
 
@@ -324,8 +320,7 @@ pub(crate) fn for_sale(world: &World, instance_type: &InstanceType, offering: &O
     if world.sold_out.is_empty() {
         return true;
     }
-    let key = OfferingKey { instance_type: instance_type.name.clone(), zone: offering.zone.clone(), capacity_type: offering.capacity_type };
-    world.sold_out.get(&key).is_none_or(|until| *until <= now)
+    world.sold_out.get(&instance_type.key(offering)).is_none_or(|until| *until <= now)
 }
 
 /// Takes a daemon's share from each row it would run on.

@@ -49,16 +49,13 @@ pub(crate) fn nodes(
 fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> NodeClaim {
     let mut annotations = pool.template.annotations.clone();
     annotations.insert(keys::LAUNCH_GROUP.to_owned(), group_of(&pool.name, &finished.requirements, now));
-    if !finished.offers.is_empty() {
-        annotations.insert(keys::OFFERS.to_owned(), offers(finished));
-    }
     let marks = [
         (finished.relaxed, keys::MIN_VALUES_RELAXED),
         (finished.overlaid.0, keys::PRICE_OVERLAY),
         (finished.overlaid.1, keys::CAPACITY_OVERLAY),
     ];
     annotations.extend(marks.into_iter().filter(|(marked, _)| *marked).map(|(_, key)| (key.to_owned(), "true".to_owned())));
-    NodeClaim {
+    let mut claim = NodeClaim {
         name,
         node_pool: pool.name.clone(),
         node_class: pool.template.node_class.clone(),
@@ -75,7 +72,12 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
         deleting: false,
         deleted_at: None,
         status: ClaimStatus::default(),
+    };
+    if !finished.offers.is_empty() {
+        let listed = finished.offers.iter().map(|(key, rank)| (key.instance_type.clone(), key.zone.clone(), rank.0));
+        claim.list_offers(&listed.collect::<Vec<_>>());
     }
+    claim
 }
 
 /// The labels of the template, whose it is, and a value for each custom key that is required.
@@ -104,14 +106,6 @@ pub(crate) fn some_value(requirement: &Requirement) -> Option<String> {
         }
         Operator::NotIn | Operator::DoesNotExist | Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => None,
     }
-}
-
-/// The offerings to buy from, as the annotation has them. Names of types and zones need no escape.
-fn offers(finished: &Finished) -> String {
-    let one = |(key, rank): &(whittle_model::OfferingKey, whittle_model::Micros)| {
-        format!("[\"{}\",\"{}\",{}]", key.instance_type, key.zone, rank.0)
-    };
-    format!("[{}]", finished.offers.iter().map(one).collect::<Vec<_>>().join(","))
 }
 
 /// Claims of one plan and one launch shape share a group: their instances can be bought together,

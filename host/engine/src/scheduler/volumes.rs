@@ -195,11 +195,12 @@ impl Volumes {
 
     /// The storage class of a claim, if it has one.
     fn class(&self, claim: &VolumeClaim) -> Result<Option<&StorageClass>, String> {
-        let classes = &self.storage.classes;
         match claim.storage_class.as_deref() {
-            None => Ok(classes.values().find(|class| class.default)),
+            None => Ok(self.storage.default_class()),
             Some("") => Ok(None),
-            Some(name) => classes.get(name).map(Some).ok_or_else(|| format!("storageclass.storage.k8s.io \"{name}\" not found")),
+            Some(name) => {
+                self.storage.classes.get(name).map(Some).ok_or_else(|| format!("storageclass.storage.k8s.io \"{name}\" not found"))
+            }
         }
     }
 

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use whittle_engine::{Engine, Objection, Plan, audit};
 use whittle_model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 use whittle_model::{
-    CapacityType, Catalog, DaemonSet, Duration, Event, InstanceType, LabelSelector, Labels, Micros, Node, NodeClass, NodePool, Offering,
-    Operator, Owner, Pod, PodAffinityTerm, PodKey, PodPhase, Requirement, Requirements, Resources, Settings, Taint, Template, Timestamp,
-    Toleration, keys,
+    Action, CapacityType, Catalog, DaemonSet, Duration, Event, InstanceType, LabelSelector, Labels, Launched, ListPrice, Micros, Node,
+    NodeClaim, NodeClass, NodePool, Offering, Operator, Outcome, Owner, Pod, PodAffinityTerm, PodKey, PodPhase, Requirement, Requirements,
+    Resources, Settings, Taint, Template, Timestamp, Toleration, keys,
 };
 
 pub const GIB: i64 = 1 << 30;
@@ -208,4 +208,29 @@ pub fn objections(engine: &Engine, plan: &Plan) -> Vec<Objection> {
 /// A span in seconds.
 pub fn seconds(seconds: i64) -> Duration {
     Duration::seconds(seconds)
+}
+
+/// The node of a claim that was bought as such a type joins and is ready; what the engine does then.
+pub fn join(engine: &mut Engine, claim: &NodeClaim, of_type: &str, now: Timestamp) -> Vec<Action> {
+    let of_type = catalog("default").get(of_type).expect("the catalogue has it").clone();
+    let provider_id = format!("aws:///us-east-1a/i-{}", claim.name);
+    let launched = Launched {
+        claim: claim.name.clone(),
+        provider_id: provider_id.clone(),
+        instance_type: of_type.name.clone(),
+        zone: "us-east-1a".to_owned(),
+        capacity_type: CapacityType::Spot,
+        price: Micros(1),
+        capacity: of_type.capacity.clone(),
+        allocatable: of_type.allocatable.clone(),
+        image: String::new(),
+        sold_out: Vec::new(),
+    };
+    engine.handle(&Event::Outcome(Box::new(Outcome::Launched(launched))), now);
+    let mut labels = engine.world().claim(&claim.name).expect("it was told").labels.clone();
+    labels.extend([keys::REGISTERED, keys::INITIALIZED].map(|key| (key.to_owned(), "true".to_owned())));
+    let name = format!("node-{}", claim.name);
+    let (capacity, allocatable) = (of_type.capacity, of_type.allocatable);
+    engine.handle(&Event::Node(Box::new(Node { name, provider_id, labels, capacity, allocatable, ready: true, ..Node::default() })), now);
+    (0..4).flat_map(|_| engine.poll(now, &mut ListPrice)).collect()
 }

@@ -158,8 +158,7 @@ impl Reality {
     /// An instance that was there before the story began.
     pub(super) fn found(&mut self, claim: &NodeClaim, node: &str) {
         let status = &claim.status;
-        let Some(capacity_type) = status.capacity_type else { return };
-        let offering = OfferingKey { instance_type: status.instance_type.clone(), zone: status.zone.clone(), capacity_type };
+        let Some(offering) = status.offering() else { return };
         self.ec2.instances.push(Instance {
             claim: claim.name.clone(),
             node_pool: claim.node_pool.clone(),

@@ -1,7 +1,7 @@
 //! What EC2 has for sale: prices, and what is sold out whatever anybody believes.
 
 use whittle_engine::World;
-use whittle_model::{CapacityType, Catalog, Duration, Event, Micros, NodeClaim, OfferingKey, Timestamp, keys};
+use whittle_model::{CapacityType, Catalog, Duration, Event, ListedOffer, Micros, NodeClaim, OfferingKey, Timestamp, keys};
 
 use super::{Happening, Reality};
 
@@ -46,7 +46,7 @@ impl Reality {
         let believed = |catalog: &Catalog| {
             catalog.types.iter().any(|t| {
                 t.offerings.iter().any(|o| {
-                    let key = OfferingKey { instance_type: t.name.clone(), zone: o.zone.clone(), capacity_type: o.capacity_type };
+                    let key = t.key(o);
                     world.sold_out_until(&key).is_some() && self.for_sale(&key)
                 })
             })
@@ -111,26 +111,21 @@ impl Reality {
             for offering in instance_type.offerings.iter().filter(|o| o.available) {
                 let zone_id = offering.zone_id.is_empty() || wanted(keys::ZONE_ID, &offering.zone_id);
                 if zone_id && wanted(keys::ZONE, &offering.zone) && wanted(keys::CAPACITY_TYPE, offering.capacity_type.name()) {
-                    let key = OfferingKey {
-                        instance_type: instance_type.name.clone(),
-                        zone: offering.zone.clone(),
-                        capacity_type: offering.capacity_type,
-                    };
+                    let key = instance_type.key(offering);
                     all.push((offering.price, key));
                 }
             }
         }
         all.sort_by(|a, b| (a.0, a.1.capacity_type, &a.1).cmp(&(b.0, b.1.capacity_type, &b.1)));
-        if let Some(offers) = claim.annotations.get(keys::OFFERS) {
-            choose_from(&mut all, offers);
+        if let Some(listed) = claim.listed_offers() {
+            choose_from(&mut all, &listed);
         }
         all
     }
 }
 
 /// Under policies a claim says what to buy: exactly the offerings listed, the first that is for sale.
-fn choose_from(all: &mut Vec<(Micros, OfferingKey)>, offers: &str) {
-    let listed: Vec<(String, String, i64)> = serde_json::from_str(offers).unwrap_or_default();
+fn choose_from(all: &mut Vec<(Micros, OfferingKey)>, listed: &[ListedOffer]) {
     let place = |key: &OfferingKey| listed.iter().position(|(name, zone, _)| *name == key.instance_type && *zone == key.zone);
     all.retain(|(_, key)| place(key).is_some());
     all.sort_by_key(|(_, key)| place(key));

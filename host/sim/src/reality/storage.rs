@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use whittle_engine::Storage;
 use whittle_model::{
     Duration, Event, Pod, PodKey, Requirement, Requirements, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimPhase,
     VolumeLimits, keys,
@@ -28,55 +29,29 @@ const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 /// Storage objects as the API server has them.
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
-    claims: BTreeMap<PodKey, VolumeClaim>,
-    volumes: BTreeMap<String, Volume>,
-    classes: BTreeMap<String, StorageClass>,
-    limits: BTreeMap<String, VolumeLimits>,
-    attachments: BTreeMap<String, VolumeAttachment>,
+    all: Storage,
     made: u64,
 }
 
 impl Disks {
     /// Everything a controller reads when it starts.
     pub(super) fn lists(&self) -> Vec<Event> {
-        let classes = self.classes.values().cloned().map(|c| Event::StorageClass(Box::new(c)));
-        let volumes = self.volumes.values().cloned().map(|v| Event::Volume(Box::new(v)));
-        let claims = self.claims.values().cloned().map(|c| Event::VolumeClaim(Box::new(c)));
-        let limits = self.limits.values().cloned().map(|l| Event::VolumeLimits(Box::new(l)));
-        let attachments = self.attachments.values().cloned().map(|a| Event::VolumeAttachment(Box::new(a)));
+        let classes = self.all.classes.values().cloned().map(|c| Event::StorageClass(Box::new(c)));
+        let volumes = self.all.volumes.values().cloned().map(|v| Event::Volume(Box::new(v)));
+        let claims = self.all.claims.values().cloned().map(|c| Event::VolumeClaim(Box::new(c)));
+        let limits = self.all.limits.values().cloned().map(|l| Event::VolumeLimits(Box::new(l)));
+        let attachments = self.all.attachments.values().cloned().map(|a| Event::VolumeAttachment(Box::new(a)));
         classes.chain(volumes).chain(claims).chain(limits).chain(attachments).collect()
     }
 
     fn class(&self, claim: &VolumeClaim) -> Option<&StorageClass> {
-        claim.storage_class.as_ref().map_or_else(|| self.classes.values().find(|class| class.default), |name| self.classes.get(name))
+        claim.storage_class.as_ref().map_or_else(|| self.all.default_class(), |name| self.all.classes.get(name))
     }
 
     /// The class of a claim that a provisioner has yet to make a volume for.
     fn wanted(&self, claim: &VolumeClaim) -> Option<&StorageClass> {
         let class = self.class(claim).filter(|_| claim.volume.is_empty() && !claim.deleting);
         class.filter(|class| !class.provisioner.is_empty() && class.provisioner != NO_PROVISIONER)
-    }
-
-    fn note(&mut self, event: &Event) {
-        if let Event::VolumeClaim(claim) = event {
-            self.claims.insert(claim.key.clone(), (**claim).clone());
-        } else if let Event::VolumeClaimGone(key) = event {
-            self.claims.remove(key);
-        } else if let Event::Volume(volume) = event {
-            self.volumes.insert(volume.name.clone(), (**volume).clone());
-        } else if let Event::VolumeGone(name) = event {
-            self.volumes.remove(name);
-        } else if let Event::StorageClass(class) = event {
-            self.classes.insert(class.name.clone(), (**class).clone());
-        } else if let Event::VolumeLimits(limits) = event {
-            self.limits.insert(limits.node.clone(), (**limits).clone());
-        } else if let Event::VolumeLimitsGone(node) = event {
-            self.limits.remove(node);
-        } else if let Event::VolumeAttachment(attachment) = event {
-            self.attachments.insert(attachment.name.clone(), (**attachment).clone());
-        } else if let Event::VolumeAttachmentGone(name) = event {
-            self.attachments.remove(name);
-        }
     }
 }
 
@@ -88,7 +63,7 @@ fn attachment_name(volume: &str, node: &str) -> String {
 impl Reality {
     /// A storage object is as given, or gone: everybody hears of it.
     pub(super) fn put_storage(&mut self, event: Event) {
-        self.disks.note(&event);
+        self.disks.all.note(&event);
         self.scheduler.apply_storage(&event);
         if let Event::VolumeClaim(claim) = &event
             && self.disks.wanted(claim).is_some_and(|class| class.immediate)
@@ -103,7 +78,7 @@ impl Reality {
     pub(super) fn make_claims(&mut self, pod: &Pod) {
         for volume in &pod.volumes {
             let key = PodKey::new(&pod.key.namespace, &volume.claim);
-            if let Some(storage_class) = volume.ephemeral.clone().filter(|_| !self.disks.claims.contains_key(&key)) {
+            if let Some(storage_class) = volume.ephemeral.clone().filter(|_| !self.disks.all.claims.contains_key(&key)) {
                 self.put_storage(Event::VolumeClaim(Box::new(VolumeClaim { key, storage_class, ..VolumeClaim::default() })));
             }
         }
@@ -111,14 +86,14 @@ impl Reality {
 
     /// The claim of a StatefulSet's template, if it is not there already.
     pub(super) fn make_claim(&mut self, key: PodKey, storage_class: Option<String>) {
-        if !self.disks.claims.contains_key(&key) {
+        if !self.disks.all.claims.contains_key(&key) {
             self.put_storage(Event::VolumeClaim(Box::new(VolumeClaim { key, storage_class, ..VolumeClaim::default() })));
         }
     }
 
     /// A provisioner makes the volume of a claim that waits for no pod, in a zone of its choice.
     pub(super) fn provision(&mut self, key: &PodKey) {
-        let Some(claim) = self.disks.claims.get(key) else { return };
+        let Some(claim) = self.disks.all.claims.get(key) else { return };
         let Some(class) = self.disks.wanted(claim) else { return };
         let named = class.topologies.iter().filter_map(|term| term.get(keys::ZONE)).flat_map(|zones| zones.values().iter().cloned());
         let mut zones: Vec<String> = named.collect();
@@ -139,12 +114,14 @@ impl Reality {
         let zone = self.api.nodes.get(node).and_then(|node| node.labels.get(keys::ZONE)).cloned();
         for volume in &pod.volumes {
             let key = PodKey::new(&pod.key.namespace, &volume.claim);
-            if self.disks.claims.get(&key).is_some_and(|claim| self.disks.wanted(claim).is_some()) {
+            if self.disks.all.claims.get(&key).is_some_and(|claim| self.disks.wanted(claim).is_some()) {
                 self.make_volume(&key, zone.clone());
             }
-            let Some(volume) = self.disks.claims.get(&key).and_then(|claim| self.disks.volumes.get(&claim.volume)) else { continue };
+            let Some(volume) = self.disks.all.claims.get(&key).and_then(|claim| self.disks.all.volumes.get(&claim.volume)) else {
+                continue;
+            };
             let (volume, name) = (volume.name.clone(), attachment_name(&volume.name, node));
-            if !self.disks.attachments.contains_key(&name) {
+            if !self.disks.all.attachments.contains_key(&name) {
                 let attachment = VolumeAttachment { name, node: node.to_owned(), volume };
                 self.put_storage(Event::VolumeAttachment(Box::new(attachment)));
             }
@@ -152,7 +129,7 @@ impl Reality {
     }
 
     fn make_volume(&mut self, key: &PodKey, zone: Option<String>) {
-        let Some(claim) = self.disks.claims.get(key).cloned() else { return };
+        let Some(claim) = self.disks.all.claims.get(key).cloned() else { return };
         let Some(driver) = self.disks.wanted(&claim).map(|class| class.provisioner.clone()) else { return };
         self.disks.made += 1;
         let in_zone = |zone: String| -> Requirements { [Requirement::any_of(keys::ZONE, &[zone.as_str()])].into_iter().collect() };
@@ -172,13 +149,13 @@ impl Reality {
     pub(super) fn unmount(&mut self, pod: &Pod) {
         for volume in &pod.volumes {
             let key = PodKey::new(&pod.key.namespace, &volume.claim);
-            let Some(claim) = self.disks.claims.get(&key).cloned() else { continue };
+            let Some(claim) = self.disks.all.claims.get(&key).cloned() else { continue };
             if let Some(node) = &pod.node {
                 self.later(DETACH, Happening::Detach(attachment_name(&claim.volume, node)));
             }
             if volume.ephemeral.is_some() {
                 self.put_storage(Event::VolumeClaimGone(key));
-                if self.disks.volumes.contains_key(&claim.volume) {
+                if self.disks.all.volumes.contains_key(&claim.volume) {
                     self.put_storage(Event::VolumeGone(claim.volume));
                 }
             }
@@ -187,9 +164,9 @@ impl Reality {
 
     /// A disk is let go unless a pod uses it again.
     pub(super) fn detach(&mut self, name: &str) {
-        let Some(attachment) = self.disks.attachments.get(name).cloned() else { return };
+        let Some(attachment) = self.disks.all.attachments.get(name).cloned() else { return };
         let uses = |pod: &Pod| {
-            let claims = pod.volumes.iter().filter_map(|v| self.disks.claims.get(&PodKey::new(&pod.key.namespace, &v.claim)));
+            let claims = pod.volumes.iter().filter_map(|v| self.disks.all.claims.get(&PodKey::new(&pod.key.namespace, &v.claim)));
             claims.into_iter().any(|claim| claim.volume == attachment.volume)
         };
         if !self.pods_on(&attachment.node).any(uses) {
@@ -200,7 +177,7 @@ impl Reality {
     /// The driver of EBS is on every node that gets ready, where a class asks for it.
     pub(super) fn limit_disks(&mut self, node: &str) {
         let driver = |class: &StorageClass| class.provisioner == EBS.0 || class.provisioner == "kubernetes.io/aws-ebs";
-        if self.disks.classes.values().any(driver) && !self.disks.limits.contains_key(node) {
+        if self.disks.all.classes.values().any(driver) && !self.disks.all.limits.contains_key(node) {
             let limits = VolumeLimits { node: node.to_owned(), drivers: BTreeMap::from([(EBS.0.to_owned(), EBS.1)]) };
             self.put_storage(Event::VolumeLimits(Box::new(limits)));
         }
@@ -208,11 +185,11 @@ impl Reality {
 
     /// A node is gone, and with it what is said of its disks.
     pub(super) fn forget_disks(&mut self, node: &str) {
-        let gone: Vec<String> = self.disks.attachments.values().filter(|a| a.node == node).map(|a| a.name.clone()).collect();
+        let gone: Vec<String> = self.disks.all.attachments.values().filter(|a| a.node == node).map(|a| a.name.clone()).collect();
         for name in gone {
             self.put_storage(Event::VolumeAttachmentGone(name));
         }
-        if self.disks.limits.contains_key(node) {
+        if self.disks.all.limits.contains_key(node) {
             self.put_storage(Event::VolumeLimitsGone(node.to_owned()));
         }
     }

@@ -133,7 +133,7 @@ pub(super) fn attached(volume: &Volume) -> Option<(&str, VolumeId<'_>)> {
 fn to_be_made<'w>(storage: &'w Storage, key: &PodKey, class: Option<&str>) -> Result<Mounted<'w>, VolumeFault> {
     let class: &StorageClass = match class {
         // Of several defaults the server takes the newest, which is not told; the first by name stands for it.
-        None => storage.classes.values().find(|class| class.default).ok_or(VolumeFault::NoClass)?,
+        None => storage.default_class().ok_or(VolumeFault::NoClass)?,
         Some("") => return Err(VolumeFault::NoClass),
         Some(name) => storage.classes.get(name).ok_or_else(|| VolumeFault::MissingClass(name.to_owned()))?,
     };

@@ -4,7 +4,8 @@
 //! What must not enter: other spellings of time.
 
 /// Nanoseconds; `None` when the text is no duration or too long for Go.
-pub(super) fn parse(text: &str) -> Option<i64> {
+#[must_use]
+pub fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
