@@ -3,8 +3,8 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use common::random::{Cluster, Dice};
 use common::{NOW, catalog, labels, pod, pool};
@@ -13,7 +13,10 @@ use whittle_model::policy::{
     AskerColumn, CandidateColumn, Judging, MixRowColumn, MoveColumn, Pricing, PricingWants, RoundFacts, Wants, Words,
 };
 use whittle_model::scorer::{MoveVerdict, PolicyRecord, ScorerFailure, Verdict};
-use whittle_model::{CapacityType, Event, ListPrice, Micros, NodeClass, NodePool, Packing, Scorer, Settings, keys};
+use whittle_model::{
+    CapacityType, Duration, Event, ListPrice, Micros, NodeClass, NodePool, Offering, Packing, Pod, PodKey, PodVolume, Reservation, Scorer,
+    Settings, Volume, VolumeClaim, VolumeClaimPhase, keys,
+};
 
 /// What a test policy does with the tables it asked for.
 type Price = Box<dyn FnMut(&Words, &Pricing) -> Result<Vec<Verdict>, ScorerFailure>>;
@@ -313,4 +316,49 @@ fn a_vetoed_removal_is_asked_again_later_and_not_at_once() {
     let next = door.engine.deadline(next).expect("it is looked at again").at;
     let actions = door.engine.poll(next, &mut ListPrice);
     assert_eq!(common::door::names(&actions), ["delete"], "without the veto it goes");
+}
+
+/// The catalogue with two instances left of a capacity reservation.
+fn with_reservation() -> Event {
+    let mut all = catalog("default");
+    let offerings = &mut all.types[0].offerings;
+    let reservation = Reservation { id: "cr-7".to_owned(), block: false, interruptible: false, left: 2 };
+    let reserved =
+        Offering { capacity_type: CapacityType::Reserved, reservation: Some(reservation), price: Micros(0), ..offerings[0].clone() };
+    offerings.insert(0, reserved);
+    Event::Catalog(Arc::new(all))
+}
+
+#[test]
+fn policies_are_told_of_reservations_volumes_and_grace() {
+    let mut settings = Settings::default();
+    settings.features.reserved_capacity = true;
+    let mut engine = engine(&[policed("a")], settings);
+    engine.handle(&with_reservation(), NOW);
+    let (key, phase, volume) = (PodKey::new("default", "data"), VolumeClaimPhase::Bound, "pv".to_owned());
+    let data = VolumeClaim { key, phase, volume, bind_completed: true, storage_class: Some("gp3".to_owned()), ..VolumeClaim::default() };
+    engine.handle(&Event::VolumeClaim(Box::new(data)), NOW);
+    engine.handle(&Event::Volume(Box::new(Volume { name: "pv".to_owned(), ..Volume::default() })), NOW);
+    let patient = Pod { grace: Duration::seconds(90), ..pod("patient", 2000, 1 << 30) };
+    let stateful = Pod { volumes: vec![PodVolume { claim: "data".to_owned(), ephemeral: None }], ..pod("stateful", 1000, 1 << 30) };
+    for pod in [patient, stateful] {
+        engine.handle(&Event::Pod(Box::new(pod)), NOW);
+    }
+    let seen: Arc<Mutex<BTreeSet<(String, i64, i64, i64)>>> = Arc::default();
+    let notes = Arc::clone(&seen);
+    let price = move |words: &Words, tables: &Pricing| {
+        let (candidates, askers) = (&tables.candidates, &tables.askers);
+        for row in 0..candidates.rows {
+            let id = words.text(candidates.columns[1][row]).to_owned();
+            notes.lock().unwrap().insert((id, candidates.columns[2][row], askers.columns[0][0], askers.columns[1][0]));
+        }
+        Ok(candidates.columns[0].iter().map(|price| list(*price)).collect())
+    };
+    let candidates = [CandidateColumn::ListMicros, CandidateColumn::ReservationId, CandidateColumn::ReservationLeft];
+    let askers = [AskerColumn::HasVolume, AskerColumn::TerminationGraceSeconds];
+    engine.plan(NOW, &mut Native::new(&candidates, &askers, Box::new(price)));
+    let usual = pod("any", 1, 1).grace.as_seconds();
+    let told = |id: &str, left, volume, grace| (id.to_owned(), left, volume, grace);
+    let expected = [told("", 0, 0, 90), told("", 0, 1, usual), told("cr-7", 2, 0, 90), told("cr-7", 2, 1, usual)];
+    assert_eq!(seen.lock().unwrap().iter().cloned().collect::<Vec<_>>(), expected.to_vec());
 }

@@ -70,7 +70,7 @@ impl Askers {
         if self.columns.is_empty() && !self.by_size {
             return 0;
         }
-        let Some(record) = members.first().and_then(|m| world.pods.get(m.key)) else { return 0 };
+        let Some(record) = members.first().map(|m| m.record) else { return 0 };
         let mut row: Vec<i64> = self.columns.iter().map(|column| asker_value(world, record, members, column, words, now)).collect();
         if self.by_size {
             row.extend(need);
@@ -133,10 +133,12 @@ pub(crate) fn asker_value(
         AskerColumn::Gpus => shape.requests.get("nvidia.com/gpu") + shape.requests.get("amd.com/gpu"),
         AskerColumn::Count => i64::try_from(members.len()).unwrap_or(i64::MAX),
         AskerColumn::Priority => i64::from(shape.priority),
-        AskerColumn::OldestPendingSeconds => members.iter().map(|m| now.since(m.created).as_seconds()).max().unwrap_or(0).max(0),
+        AskerColumn::OldestPendingSeconds => members.iter().map(|m| now.since(m.record.created).as_seconds()).max().unwrap_or(0).max(0),
         AskerColumn::Request(name) => shape.requests.get(name),
-        // Not known of any pod yet: replicas of workloads, volumes (such pods are refused), grace.
-        AskerColumn::DesiredReplicas | AskerColumn::HasVolume | AskerColumn::TerminationGraceSeconds => 0,
+        AskerColumn::HasVolume => i64::from(members.iter().any(|m| !m.record.volumes.is_empty())),
+        AskerColumn::TerminationGraceSeconds => members.iter().map(|m| m.record.grace.as_seconds()).max().unwrap_or(0),
+        // No event tells of workloads.
+        AskerColumn::DesiredReplicas => 0,
         AskerColumn::Namespace | AskerColumn::OwnerKind | AskerColumn::Workload => identity_value(world, record, column, words),
         AskerColumn::Label(_) | AskerColumn::Annotation(_) | AskerColumn::NamespaceLabel(_) => identity_value(world, record, column, words),
     }

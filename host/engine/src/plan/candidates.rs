@@ -102,10 +102,11 @@ fn value(world: &World, pool: &PoolTable<'_>, offer: &Offer<'_>, column: &Candid
         C::Burstable => i64::from(label(instance_type, "instance-category") == "t"),
         C::Flex => i64::from(label(instance_type, "instance-capability-flex") == "true"),
         C::BareMetal => i64::from(label(instance_type, "instance-size").starts_with("metal")),
-        // Reservations and free addresses are not known to this version.
-        C::ReservationId | C::ReservationLeft => 0,
+        C::ReservationId => word(offer.offering.reservation.as_ref().map_or("", |reservation| &reservation.id)),
+        C::ReservationLeft => offer.offering.reservation.as_ref().map_or(0, |reservation| i64::from(reservation.left)),
         C::Interruptions => world.interruptions(&pool.key(offer), now).0,
         C::ExposureHours => world.interruptions(&pool.key(offer), now).1,
+        // No event tells of subnets.
         C::FreeAddresses => -1,
         C::SoldOutSeconds => world.sold_out_ago(&pool.key(offer), now),
         C::AllocatableCpuMilli => instance_type.allocatable.get(CPU),
