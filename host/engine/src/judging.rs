@@ -166,7 +166,7 @@ impl Rows<'_> {
             return *known;
         }
         let number = index(judging.askers.rows);
-        let members: Vec<Member<'_>> = pods.iter().map(|(key, record)| Member { created: record.created, uid: &record.uid, key }).collect();
+        let members: Vec<Member<'_>> = pods.iter().map(|(key, record)| Member { key, record }).collect();
         let record = pods[0].1;
         let (world, now) = (self.world, self.now);
         judging.askers.push(self.wanted.askers.iter().map(|column| asker_value(world, record, &members, column, words, now)));

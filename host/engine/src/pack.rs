@@ -14,6 +14,8 @@ mod pricing;
 mod repair;
 mod simplex;
 
+use std::sync::Arc;
+
 use whittle_model::Micros;
 
 pub use bound::{Bound, Duals, bound};
@@ -38,8 +40,8 @@ pub struct Class {
     pub demand: Vec<i64>,
     /// How many there are.
     pub count: u32,
-    /// Indices of the kinds that may hold it, ascending.
-    pub kinds: Vec<u32>,
+    /// Indices of the kinds that may hold it, ascending. Many classes have the same.
+    pub kinds: Arc<[u32]>,
     /// Whether a bin holds at most one item of this class (self anti-affinity).
     pub alone: bool,
     /// Indices of other classes that never share a bin with it, ascending; symmetric.

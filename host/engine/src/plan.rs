@@ -14,6 +14,7 @@ pub(crate) mod flexible;
 pub(crate) mod greedy;
 pub(crate) mod judge;
 pub(crate) mod limits;
+pub(crate) mod menu;
 pub(crate) mod mix;
 pub(crate) mod ports;
 pub(crate) mod premises;
@@ -28,7 +29,7 @@ pub(crate) mod topology;
 pub(crate) mod volumes;
 pub(crate) mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use whittle_model::{ListPrice, Micros, NodeClaim, OfferingKey, Packing, PodKey, PolicyRecord, Scorer, ScorerFailure, Timestamp, keys};
@@ -37,10 +38,11 @@ use crate::pack;
 use crate::report::{Choice, Unplaced};
 use crate::world::World;
 use bins::Bins;
-use classes::Class;
+use classes::{Class, Member};
 use finish::Priced;
 use greedy::{Bench, Draft, Ground};
 use limits::Remaining;
+use menu::Menus;
 use premises::Premises;
 use pricer::Pricer;
 use seats::Seats;
@@ -128,7 +130,7 @@ pub fn plan(world: &World, scorer: &mut dyn Scorer, now: Timestamp) -> Plan {
 /// The pods that a plan is made for, and those that none can be made for.
 pub(crate) fn waiting(world: &World, now: Timestamp) -> (Vec<PodKey>, Vec<PodKey>) {
     let (pods, refused) = refusals::sort_out(world, now);
-    (pods.into_iter().cloned().collect(), refused.into_iter().flat_map(|unplaced| unplaced.pods).collect())
+    (pods.into_iter().map(|pod| pod.key.clone()).collect(), refused.into_iter().flat_map(|unplaced| unplaced.pods).collect())
 }
 
 /// The pools that name a chain.
@@ -176,7 +178,9 @@ pub(crate) fn bare(
     let (mut states, mut topology) = (States::default(), Topology::new(world, &[], true));
     let prices = pricer.price_all(&tables, &BTreeMap::new())?;
     states.open(&tables, prices);
-    let mut bench = Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[] };
+    let mut menus = Menus::default();
+    let mut bench =
+        Bench { tables: &tables, states: &mut states, pricer: &mut pricer, topology: &mut topology, classes: &[], menus: &mut menus };
     let remaining = Remaining::new(world, &tables);
     let draft = Draft { claims: reserved::bare(&mut bench, count, &remaining), ..Draft::default() };
     let priced = finish::finish(&mut bench, draft, "static", remaining)?;
@@ -191,11 +195,13 @@ struct Scene<'w> {
     states: States,
     topology: Topology<'w>,
     classes: Vec<Class<'w>>,
+    menus: Menus,
 }
 
 impl<'w> Scene<'w> {
-    fn new(world: &'w World, pods: &[&'w PodKey], pricer: &mut Pricer<'w>, fresh: bool, now: Timestamp) -> Result<Self, ScorerFailure> {
-        let requests = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| &world.shape_of(record).requests);
+    fn new(world: &'w World, pods: &[Member<'w>], pricer: &mut Pricer<'w>, fresh: bool, now: Timestamp) -> Result<Self, ScorerFailure> {
+        let shapes: BTreeSet<u32> = pods.iter().map(|pod| pod.record.shape).collect();
+        let requests = shapes.iter().map(|shape| &world.shapes.value(*shape).requests);
         let premises = Premises::new(world, pods);
         let dimensions = premises.dimensions(requests);
         let tables = Tables::new(world, dimensions, &premises, &pricer.closed, now);
@@ -207,11 +213,12 @@ impl<'w> Scene<'w> {
         let prices = pricer.price_all(&tables, &askers)?;
         states.open(&tables, prices);
         topology.prepare(world, &tables, &mut states, &mut classes);
-        Ok(Self { premises, tables, states, topology, classes })
+        Ok(Self { premises, tables, states, topology, classes, menus: Menus::default() })
     }
 
     fn bench<'a>(&'a mut self, pricer: &'a mut Pricer<'w>) -> Bench<'a, 'w> {
-        Bench { tables: &self.tables, states: &mut self.states, pricer, topology: &mut self.topology, classes: &self.classes }
+        let Self { tables, states, topology, classes, menus, .. } = self;
+        Bench { tables, states, pricer, topology, classes, menus }
     }
 
     /// Whether every offering counts at its list price.
@@ -225,12 +232,13 @@ impl<'w> Scene<'w> {
 /// What the running pods would cost on new nodes alone, with every pool empty, at list prices.
 pub fn yardstick(world: &World, now: Timestamp) -> Yardstick {
     let bound_pods = world.usage.values().flat_map(|usage| usage.pods.iter());
-    let pods: Vec<&PodKey> = bound_pods.filter(|key| world.pods.get(*key).is_some_and(|r| !world.tied_to_node(r))).collect();
+    let known = bound_pods.filter_map(|key| Member::known(world, key));
+    let pods: Vec<Member<'_>> = known.filter(|pod| !world.tied_to_node(pod.record)).collect();
     // List prices do not fail.
     yardstick_of(world, &pods, &mut ListPrice, now).unwrap_or_default()
 }
 
-fn yardstick_of(world: &World, pods: &[&PodKey], scorer: &mut dyn Scorer, now: Timestamp) -> Result<Yardstick, ScorerFailure> {
+fn yardstick_of(world: &World, pods: &[Member<'_>], scorer: &mut dyn Scorer, now: Timestamp) -> Result<Yardstick, ScorerFailure> {
     let mut pricer = Pricer::new(world, scorer, now, pods.len(), &BTreeMap::new())?;
     let mut scene = Scene::new(world, pods, &mut pricer, true, now)?;
     let (mut tally, _) = scene.topology.count(world);

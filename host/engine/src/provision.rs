@@ -9,6 +9,7 @@ use whittle_model::{Action, ListPrice, PodKey, Scorer};
 use crate::audit::audit;
 use crate::ledger::Order;
 use crate::plan;
+use crate::plan::classes::Member;
 use crate::report::{PlannedClaim, Step};
 use crate::round::Round;
 use crate::world::World;
@@ -37,7 +38,9 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool
         if round.world.nodes.get(&on).is_some_and(|node| !starting(node)) {
             expected.extend(pods.iter().cloned());
         }
-        let pods: Vec<PodKey> = pods.into_iter().filter(|pod| plan::bins::meant_for(round.world, pod) != Some(&on)).collect();
+        let meant_here =
+            |pod: &PodKey| Member::known(round.world, pod).and_then(|pod| plan::bins::meant_for(round.world, &pod)) == Some(&on);
+        let pods: Vec<PodKey> = pods.into_iter().filter(|pod| !meant_here(pod)).collect();
         if !pods.is_empty() {
             assign(round.world, &on, &pods);
             round.report.steps.push(Step::Placed { on, pods });

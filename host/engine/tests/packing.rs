@@ -21,7 +21,7 @@ fn greedy(problem: &Problem) -> Packing {
         let mut lost = 0;
         for _ in 0..problem.classes[c as usize].count {
             open.sort_by_key(|(n, _, _)| *n);
-            let fresh = (0, problem.classes[c as usize].kinds.clone(), BTreeMap::new());
+            let fresh = (0, problem.classes[c as usize].kinds.to_vec(), BTreeMap::new());
             let at = (0..open.len()).find(|&i| grown(problem, &open[i], c).is_some());
             let grown_bin = grown(problem, at.map_or(&fresh, |i| &open[i]), c);
             match (at, grown_bin) {
@@ -288,7 +288,8 @@ fn what_fits_nowhere_is_unplaced_and_free() {
 #[test]
 fn the_check_finds_every_kind_of_breach() {
     let kind = |cpu: i64| Kind { capacity: vec![cpu], rank: Micros(1), cost: Micros(1) };
-    let class = |alone: bool, conflicts: &[u32]| Class { demand: vec![2], count: 2, kinds: vec![0], alone, conflicts: conflicts.to_vec() };
+    let class =
+        |alone: bool, conflicts: &[u32]| Class { demand: vec![2], count: 2, kinds: vec![0].into(), alone, conflicts: conflicts.to_vec() };
     let problem = Problem { width: 1, classes: vec![class(false, &[1]), class(true, &[0])], kinds: vec![kind(4), kind(9)] };
     let with = |kind: u32, items: &[(u32, u32)]| Packing {
         patterns: vec![Pattern { kind, items: items.to_vec(), times: 1 }],

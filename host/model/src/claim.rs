@@ -53,8 +53,8 @@ impl NodeClaim {
     }
 
     /// Says what it may be bought from, the best first.
-    pub fn list_offers(&mut self, offers: &[ListedOffer]) {
-        let text = serde_json::to_string(offers).expect("texts and numbers are JSON");
+    pub fn list_offers<'o>(&mut self, offers: impl Iterator<Item = (&'o str, &'o str, i64)>) {
+        let text = serde_json::to_string(&offers.collect::<Vec<_>>()).expect("texts and numbers are JSON");
         self.annotations.insert(keys::OFFERS.to_owned(), text);
     }
 }

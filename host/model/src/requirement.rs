@@ -2,6 +2,7 @@
 //! integer bounds.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -82,13 +83,13 @@ pub enum RequirementError {
 
 /// The values a label may have, and whether it may be absent. `complement` turns `values` into the
 /// values it may *not* have. Bounds are inclusive and exist only on complements: a finite set is
-/// filtered by them at once.
+/// filtered by them at once. Cheap to clone: claims of one plan share long lists of types.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Requirement {
-    key: String,
+    key: Arc<str>,
     complement: bool,
     absence: bool,
-    values: BTreeSet<String>,
+    values: Arc<BTreeSet<String>>,
     at_least: Option<i64>,
     at_most: Option<i64>,
     min_values: Option<u32>,
@@ -104,7 +105,7 @@ impl Requirement {
         Ok(match operator {
             Operator::In if values.is_empty() => return Err(RequirementError::NoValues(key.to_owned())),
             Operator::In => Self::finite(key, set()),
-            Operator::NotIn => Self { values: set(), absence: true, ..Self::exists(key) },
+            Operator::NotIn => Self { values: Arc::new(set()), absence: true, ..Self::exists(key) },
             Operator::Exists | Operator::DoesNotExist if !values.is_empty() => {
                 return Err(RequirementError::UnexpectedValues { key: key.to_owned(), operator: operator.name(), values: values.to_vec() });
             }
@@ -141,7 +142,15 @@ impl Requirement {
     }
 
     fn finite(key: &str, values: BTreeSet<String>) -> Self {
-        Self { key: key.to_owned(), complement: false, absence: false, values, at_least: None, at_most: None, min_values: None }
+        Self {
+            key: key.into(),
+            complement: false,
+            absence: false,
+            values: Arc::new(values),
+            at_least: None,
+            at_most: None,
+            min_values: None,
+        }
     }
 
     fn bound(key: &str, operator: Operator, values: &[String]) -> Result<Self, RequirementError> {
@@ -181,7 +190,7 @@ impl Requirement {
 
     /// The listed values: allowed ones for `In`, refused ones for `NotIn`.
     #[must_use]
-    pub const fn values(&self) -> &BTreeSet<String> {
+    pub fn values(&self) -> &BTreeSet<String> {
         &self.values
     }
 
@@ -245,7 +254,7 @@ impl Requirement {
         let bounded = at_least.is_some() || at_most.is_some();
         let values = if bounded { values.into_iter().filter(|v| within(v, at_least, at_most)).collect() } else { values };
         let (at_least, at_most) = if complement { (at_least, at_most) } else { (None, None) };
-        Self { key: self.key.clone(), complement, absence, values, at_least, at_most, min_values }
+        Self { key: Arc::clone(&self.key), complement, absence, values: Arc::new(values), at_least, at_most, min_values }
     }
 
     /// Whether some value satisfies both.

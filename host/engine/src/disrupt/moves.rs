@@ -203,7 +203,7 @@ fn narrow(
         let sold = |(of, zone, _): &ListedOffer| offers.iter().find(|(_, o)| o.instance_type == *of && o.zone == *zone);
         listed.retain(|entry| sold(entry).is_some());
         best = listed.first().and_then(sold).cloned().ok_or("policies allow none of what is cheaper")?;
-        planned.claim.list_offers(&listed);
+        planned.claim.list_offers(listed.iter().map(|(of, zone, rank)| (&**of, &**zone, *rank)));
     } else {
         (planned.rank, planned.cost) = (best.0, best.0);
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Problem;
+use crate::intern::Lookup;
 
 /// One independent part of a problem. Classes and kinds have indices of their own here.
 #[derive(Debug, Clone, Default)]
@@ -98,13 +99,31 @@ pub(super) fn split(problem: &Problem) -> (Vec<Part>, Vec<(u32, u32)>) {
             unplaced.push((index(c), class.count));
         }
     }
-    let mut lists: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
-    for &c in &placeable {
-        lists.entry(&problem.classes[c as usize].kinds).or_default().push(c);
-    }
-    let groups: Vec<(&[u32], Vec<u32>)> = lists.into_iter().collect();
+    let groups = grouped(problem, &placeable);
     let parts = joined(problem.kinds.len(), &groups).iter().map(|members| part(problem, &groups, members)).collect();
     (parts, unplaced)
+}
+
+/// Classes by the kinds that may hold them.
+fn grouped<'p>(problem: &'p Problem, classes: &[u32]) -> Vec<(&'p [u32], Vec<u32>)> {
+    // Long lists are compared once for each that is not the same one.
+    let mut same: Vec<(&[u32], Vec<u32>)> = Vec::new();
+    let mut known: Lookup<*const u32, usize> = Lookup::default();
+    for &c in classes {
+        let kinds = &problem.classes[c as usize].kinds;
+        let at = known.get(&kinds.as_ptr()).copied().filter(|at| same[*at].0.len() == kinds.len()).unwrap_or_else(|| {
+            same.push((kinds, Vec::new()));
+            known.insert(kinds.as_ptr(), same.len() - 1);
+            same.len() - 1
+        });
+        same[at].1.push(c);
+    }
+    let mut equal: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
+    for (kinds, members) in same {
+        equal.entry(kinds).or_default().extend(members);
+    }
+    equal.values_mut().for_each(|members| members.sort_unstable());
+    equal.into_iter().collect()
 }
 
 /// Sets of groups that are tied to each other by a kind, ascending by their first group.

@@ -6,10 +6,10 @@ mod obstacles;
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Labels, Node, NodeClaim, PodKey, Requirements, Taint, keys, taint};
+use whittle_model::{Labels, Node, NodeClaim, Requirements, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, fits, times};
-use super::classes::Class;
+use super::classes::{Class, Member};
 use super::field::Mask;
 use super::ports::PortSet;
 use super::premises::Premises;
@@ -370,11 +370,10 @@ pub(crate) fn repelled(taints: &[Taint], class: &Class<'_>, level: &Level) -> bo
 }
 
 /// Pods already meant for a bin: nominated to its node, or planned for its claim.
-pub(crate) fn meant_for<'w>(world: &'w World, key: &PodKey) -> Option<&'w str> {
-    let record = world.pods.get(key)?;
-    if let Some(node) = &record.nominated {
+pub(crate) fn meant_for<'w>(world: &'w World, pod: &Member<'w>) -> Option<&'w str> {
+    if let Some(node) = &pod.record.nominated {
         return Some(node);
     }
-    let claim = world.claims.get(world.assigned.claim(key)?)?;
+    let claim = world.claims.get(world.assigned.claim(pod.key)?)?;
     Some(world.node_of(claim).map_or(&claim.name, |node| &node.name))
 }

@@ -2,7 +2,6 @@
 //! placement, so each rule is asked once for all of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 use whittle_model::{PodKey, Resources, Timestamp, Toleration};
@@ -16,14 +15,26 @@ use super::tables::alternatives_of;
 use super::topology::Topology;
 use super::topology::asks::Aim;
 use super::topology::class_rules::{Company, Level};
-use crate::world::World;
+use crate::intern::Lookup;
+use crate::world::{PodRecord, World};
 
-/// A pod of a class.
+/// A pod to be placed, and what is known of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member<'w> {
-    pub(crate) created: Timestamp,
-    pub(crate) uid: &'w str,
     pub(crate) key: &'w PodKey,
+    pub(crate) record: &'w PodRecord,
+}
+
+impl<'w> Member<'w> {
+    /// The pod of this name, if there is one.
+    pub(crate) fn known(world: &'w World, key: &'w PodKey) -> Option<Self> {
+        world.pods.get(key).map(|record| Self { key, record })
+    }
+
+    /// Older pods come first, and of pods of one age one always comes first.
+    fn age(&self) -> (Timestamp, &'w str) {
+        (self.record.created, &self.record.uid)
+    }
 }
 
 /// Pods that are the same to every rule of placement.
@@ -109,16 +120,24 @@ pub(crate) struct Sorting<'a, 'w, 'p> {
 
 impl<'w> Sorting<'_, 'w, '_> {
     /// Gathers pods into classes, ordered by CPU and memory descending, then by their first pod.
-    pub(crate) fn classify(&mut self, pods: &[&'w PodKey]) -> Vec<Class<'w>> {
-        let mut sorted: BTreeMap<Sort, Vec<Member<'w>>> = BTreeMap::new();
-        for key in pods {
-            let Some(record) = self.world.pods.get(*key) else { continue };
-            let member = Member { created: record.created, uid: &record.uid, key };
+    pub(crate) fn classify(&mut self, pods: &[Member<'w>]) -> Vec<Class<'w>> {
+        let mut sorted: Vec<(Sort, Vec<Member<'w>>)> = Vec::new();
+        let mut known: Lookup<Sort, usize> = Lookup::default();
+        for member in pods {
+            let record = member.record;
             let stance = self.topology.stance(self.world, record);
             let split = self.pricer.askers.split(self.world, record, &mut self.pricer.words);
-            let volumes = if record.volumes.is_empty() { None } else { self.premises.volumes.demand_of(key) };
-            sorted.entry((record.shape, volumes, stance, split)).or_default().push(member);
+            let volumes = if record.volumes.is_empty() { None } else { self.premises.volumes.demand_of(member.key) };
+            let sort = (record.shape, volumes, stance, split);
+            match known.get(&sort) {
+                Some(at) => sorted[*at].1.push(*member),
+                None => {
+                    known.insert(sort.clone(), sorted.len());
+                    sorted.push((sort, vec![*member]));
+                }
+            }
         }
+        sorted.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut classes: Vec<Class<'w>> = sorted.into_iter().map(|(sort, members)| self.class(sort, members)).collect();
         // What only stands for pods to come gives way to all that are there.
         let standing_in = |class: &Class<'w>| class.members.first().is_some_and(|m| self.world.buffers.holds(m.key));
@@ -130,7 +149,7 @@ impl<'w> Sorting<'_, 'w, '_> {
     }
 
     fn class(&mut self, (shape, volumes, stance, split): Sort, mut members: Vec<Member<'w>>) -> Class<'w> {
-        members.sort_by(|a, b| (a.created, a.uid).cmp(&(b.created, b.uid)));
+        members.sort_by_key(Member::age);
         let shape = self.world.shapes.value(shape);
         let mut need = self.dimensions.dense(&shape.requests);
         let mut alternatives = alternatives_of(&shape.affinity);
@@ -152,7 +171,7 @@ impl<'w> Sorting<'_, 'w, '_> {
 }
 
 fn first<'w>(class: &Class<'w>) -> Option<(Timestamp, &'w str)> {
-    class.members.first().map(|m| (m.created, m.uid))
+    class.members.first().map(Member::age)
 }
 
 /// The order in which pods are placed: CPU descending, memory descending, creation, uid.
@@ -193,7 +212,7 @@ fn interleave(
     for class in which {
         let before = order.len();
         let members = classes[class].members.iter().rev().filter(|m| standing(m.key));
-        order.extend(members.take(left[class]).map(|m| (m.created, m.uid, class)));
+        order.extend(members.take(left[class]).map(|m| (m.record.created, m.record.uid.as_str(), class)));
         debug_assert_eq!(order.len() - before, left[class], "all that are left are standing");
     }
     order.sort_unstable();

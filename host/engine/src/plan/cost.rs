@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use whittle_model::{Micros, Toleration};
 
@@ -11,8 +12,10 @@ use super::bins::repelling;
 use super::classes::Class;
 use super::greedy::{Bench, Draft, Ground, OpenClaim, charge, clear_of_daemons, open};
 use super::limits::Remaining;
+use super::ports::PortUse;
 use super::states::{ProfileId, StateId};
 use super::topology::asks::Aim;
+use super::topology::set::Set;
 use super::topology::tally::Tally;
 use super::topology::wishes::Asking;
 use crate::pack::{Kind, Packing, Problem};
@@ -30,13 +33,18 @@ pub(crate) struct Translated {
     pub(crate) problem: Problem,
     sources: Vec<Source>,
     /// The profiles that each kind admits.
-    admitted: Vec<BTreeSet<usize>>,
+    admitted: Vec<Set>,
     /// Plan class of each problem class.
     classes: Vec<usize>,
 }
 
 /// States of an empty claim after each profile, by pool: what a pod of that profile could have.
 type Openings = BTreeMap<ProfileId, Vec<Option<StateId>>>;
+
+/// Classes that may go to the same kinds, room and ports aside.
+type Group<'a> = (&'a [Toleration], &'a [ProfileId]);
+/// What decides which kinds of its group's a class fits: the group, what a pod needs, its ports.
+type Fit<'a> = (usize, Vec<i64>, &'a PortUse);
 
 /// The problem of placing `left` pods of each class on new nodes only. A class may go to the pools
 /// of the first tier in which it fits at all, within what is left of the limits.
@@ -47,13 +55,17 @@ pub(crate) fn translate(bench: &mut Bench<'_, '_>, left: &[usize], remaining: &R
     let wanted: Vec<usize> = (0..bench.classes.len()).filter(|c| left[*c] > 0).collect();
     let width = bench.tables.dimensions.names().len();
     let mut problem = Problem { width, classes: Vec::new(), kinds };
-    let mut by_group: BTreeMap<(&[Toleration], &[ProfileId]), Vec<usize>> = BTreeMap::new();
+    // Classes are many, and few differ in what they may have.
+    let mut by_group: BTreeMap<Group<'_>, (usize, Vec<usize>)> = BTreeMap::new();
+    let mut lists: BTreeMap<Fit<'_>, Arc<[u32]>> = BTreeMap::new();
     for number in &wanted {
         let class = &bench.classes[*number];
-        let reachable = by_group.entry((class.tolerations, &class.profiles[..])).or_insert_with(|| {
+        let groups = by_group.len();
+        let (group, reachable) = by_group.entry((class.tolerations, &class.profiles[..])).or_insert_with(|| {
             let open: Vec<bool> = bench.tables.pools.iter().map(|table| repelling(&table.pool.template.taints, class).is_none()).collect();
-            let mine: Vec<usize> = class.profiles.iter().filter_map(|p| profiles.binary_search(p).ok()).collect();
-            (0..sources.len()).filter(|kind| open[sources[*kind].pool] && mine.iter().any(|p| admitted[*kind].contains(p))).collect()
+            let mine: Vec<u32> = class.profiles.iter().filter_map(|p| profiles.binary_search(p).ok()).map(index).collect();
+            let suits = |kind: &usize| open[sources[*kind].pool] && mine.iter().any(|p| admitted[*kind].contains(*p));
+            (groups, (0..sources.len()).filter(suits).collect())
         });
         let alone = class.need_beside(&[]);
         let barred = |kind: usize| {
@@ -61,13 +73,16 @@ pub(crate) fn translate(bench: &mut Bench<'_, '_>, left: &[usize], remaining: &R
             !class.ports.is_empty() && class.ports.takes.meets(&table.rows[table.offers[sources[kind].offer].row as usize].barred)
         };
         let fitting = |kind: &usize| fits(&alone, &problem.kinds[*kind].capacity) && !barred(*kind);
-        let mut allowed: Vec<usize> = reachable.iter().copied().filter(fitting).collect();
-        let tier = allowed.iter().map(|kind| bench.tables.pools[sources[*kind].pool].tier).min();
-        allowed.retain(|kind| Some(bench.tables.pools[sources[*kind].pool].tier) == tier);
+        let list = lists.entry((*group, alone.to_vec(), &class.ports)).or_insert_with(|| {
+            let mut allowed: Vec<usize> = reachable.iter().copied().filter(fitting).collect();
+            let tier = allowed.iter().map(|kind| bench.tables.pools[sources[*kind].pool].tier).min();
+            allowed.retain(|kind| Some(bench.tables.pools[sources[*kind].pool].tier) == tier);
+            allowed.into_iter().map(index).collect()
+        });
         problem.classes.push(crate::pack::Class {
             demand: class.need.to_vec(),
             count: u32::try_from(left[*number]).unwrap_or(u32::MAX),
-            kinds: allowed.into_iter().map(index).collect(),
+            kinds: Arc::clone(list),
             alone: class.alone(),
             conflicts: Vec::new(),
         });
@@ -96,12 +111,13 @@ fn openings(bench: &mut Bench<'_, '_>) -> Openings {
 }
 
 /// One kind for each row and set of profiles that its offerings admit: the best-ranked of them.
-fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (Vec<Kind>, Vec<Source>, Vec<BTreeSet<usize>>) {
+fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (Vec<Kind>, Vec<Source>, Vec<Set>) {
     let (mut kinds, mut sources, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
     // What is reserved is counted, which kinds are not: the greedy's claims there stay.
     for (pool, table) in bench.tables.pools.iter().enumerate().filter(|(_, table)| !table.reserved) {
-        for row in &table.rows {
-            if remaining.limited(pool) && remaining.crossed(pool, &row.instance_type.capacity).is_some() {
+        let tight = remaining.tight(pool);
+        for (number, row) in table.rows.iter().enumerate() {
+            if tight && remaining.crosses(pool, number) {
                 continue;
             }
             for (admits, (rank, offer, cost)) in levels(bench, openings, pool, row.offers.clone()) {
@@ -118,32 +134,29 @@ fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (
 /// its rank and cost. A node ranks as its dearest asker, so an offering that costs one asker more
 /// than another is two kinds: one for the first level of rank and those who pay no more, and one for
 /// all.
-fn levels(
-    bench: &Bench<'_, '_>,
-    openings: &Openings,
-    pool: usize,
-    offers: Range<usize>,
-) -> BTreeMap<BTreeSet<usize>, (Micros, usize, Micros)> {
-    let mut best: BTreeMap<BTreeSet<usize>, (Micros, usize, Micros)> = BTreeMap::new();
+fn levels(bench: &Bench<'_, '_>, openings: &Openings, pool: usize, offers: Range<usize>) -> Vec<(Set, (Micros, usize, Micros))> {
+    let mut best: Vec<(Set, (Micros, usize, Micros))> = Vec::new();
+    let mut priced: Vec<(Micros, Micros, u32)> = Vec::new();
     for offer in offers {
-        let mut by_rank: BTreeMap<Micros, (Micros, Vec<usize>)> = BTreeMap::new();
+        priced.clear();
         for (profile, states) in openings.values().enumerate() {
             let Some(state) = states[pool].filter(|s| bench.states.get(*s).offers.contains(offer)) else { continue };
-            if let Some(price) = bench.states.purse_of(state).prices[offer] {
-                let level = by_rank.entry(price.rank).or_default();
-                level.0 = level.0.max(price.cost);
-                level.1.push(profile);
-            }
+            priced.extend(bench.states.purse_of(state).prices[offer].map(|price| (price.rank, price.cost, index(profile))));
         }
-        let mut admits = BTreeSet::new();
-        for (rank, (cost, profiles)) in by_rank {
-            admits.extend(profiles);
-            let slot = best.entry(admits.clone()).or_insert((rank, offer, cost));
-            if (rank, offer) < (slot.0, slot.1) {
-                *slot = (rank, offer, cost);
+        priced.sort_unstable();
+        let mut admits = Set::default();
+        for level in priced.chunk_by(|a, b| a.0 == b.0) {
+            level.iter().for_each(|(_, _, profile)| admits.insert(*profile));
+            // Sorted: the dearest of a level is its last.
+            let this = level.last().map_or((Micros(0), offer, Micros(0)), |(rank, cost, _)| (*rank, offer, *cost));
+            match best.iter_mut().find(|(known, _)| *known == admits) {
+                Some((_, slot)) if (this.0, this.1) < (slot.0, slot.1) => *slot = this,
+                Some(_) => {}
+                None => best.push((admits.clone(), this)),
             }
         }
     }
+    best.sort_unstable_by(|(a, _), (b, _)| a.iter().cmp(b.iter()));
     best
 }
 
@@ -218,12 +231,12 @@ impl Translated {
     }
 
     fn known(&self, bench: &Bench<'_, '_>, draft: &Draft) -> Option<Packing> {
-        let mut kinds: BTreeMap<(usize, u32, &BTreeSet<usize>), usize> = BTreeMap::new();
+        let mut kinds: BTreeMap<(usize, u32, &Set), usize> = BTreeMap::new();
         for (kind, source) in self.sources.iter().enumerate() {
             let row = bench.tables.pools[source.pool].offers[source.offer].row;
             kinds.insert((source.pool, row, &self.admitted[kind]), kind);
         }
-        let none: BTreeSet<usize> = BTreeSet::new();
+        let none = Set::default();
         let mut packing = Packing::default();
         for claim in &draft.claims {
             let row = bench.tables.pools[claim.pool].offers[best_offer(bench, claim)?].row;

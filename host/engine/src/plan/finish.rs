@@ -2,17 +2,17 @@
 //! counts on, the price, the runner-up, and limits held against every type a claim may become.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use fixedbitset::FixedBitSet;
 use whittle_model::scorer::ScorerFailure;
-use whittle_model::{CapacityType, Micros, OfferingKey, Requirement, Resources, keys};
+use whittle_model::{CapacityType, Micros, OfferingKey, Resources};
 
 use super::amounts::fits;
-use super::askers::mix_column;
+use super::askers::{family_label, mix_column};
 use super::classes::runs;
-use super::flexible::{Shortage, View, lowered};
 use super::greedy::{Bench, Draft, Ground, OpenClaim, pack};
 use super::limits::Remaining;
+use super::menu::{Menu, shortages};
 use super::mix::{Mix, Part};
 use super::pricer::{ASKED_AGAIN, Price};
 use super::reserved;
@@ -30,23 +30,19 @@ pub(crate) struct Finished {
     pub(crate) pool: usize,
     pub(crate) content: Vec<(usize, usize)>,
     pub(crate) state: StateId,
-    pub(crate) requirements: whittle_model::Requirements,
+    /// What its pods ask for, with the least that daemons take of any type it may become.
     pub(crate) requests: Resources,
-    /// Names of the types it may become, best first.
-    pub(crate) types: Vec<String>,
-    /// Under policies: the offerings to buy from, best first, with their rank. Empty means whatever
+    /// What it may be bought from.
+    pub(crate) menu: Rc<Menu>,
+    /// Under policies: the offerings to buy from, best first, with their price. Empty means whatever
     /// the requirements leave.
-    pub(crate) offers: Vec<(OfferingKey, Micros)>,
+    pub(crate) listed: Vec<Found>,
     pub(crate) choice: OfferingKey,
     pub(crate) rank: Micros,
     pub(crate) cost: Micros,
     /// List price of the choice.
     pub(crate) list: Micros,
     pub(crate) runner_up: Option<(OfferingKey, Micros)>,
-    /// Whether it has fewer distinct values than its pool asks for.
-    pub(crate) relaxed: bool,
-    /// Whether overlays made a price of it, and whether they added to what it has.
-    pub(crate) overlaid: (bool, bool),
     /// Number of the choice among the pool's offerings.
     offer: u32,
     /// Its part in the mix, when prices depend on that.
@@ -165,7 +161,7 @@ pub(crate) fn second_helping(
         }
         let mut left = reserved::after(remaining, &best.claims);
         for claim in &best.claims {
-            left.take(claim.pool, &largest_of(&bench.tables.pools[claim.pool], &claim.types));
+            left.take(claim.pool, &claim.menu.largest);
         }
         let mut tally = counted(bench, tally, &best.claims);
         let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut left.clone() };
@@ -196,7 +192,7 @@ pub(crate) fn counted(bench: &mut Bench<'_, '_>, tally: &Tally, claims: &[Finish
 }
 
 /// An offering that a claim may be bought from, at what price.
-type Found = (u32, Price);
+pub(crate) type Found = (u32, Price);
 
 fn finish_claim(
     bench: &mut Bench<'_, '_>,
@@ -204,52 +200,70 @@ fn finish_claim(
     remaining: &mut Remaining,
     mix: &Mix,
 ) -> Result<Option<Finished>, ScorerFailure> {
-    let (tables, limited) = (bench.tables, remaining.limited(claim.pool));
+    let tables = bench.tables;
     let table = &tables.pools[claim.pool];
-    let allowed = |offer: &u32| {
-        let row = &table.rows[table.offers[*offer as usize].row as usize];
-        fits(&claim.used, &row.room) && (!limited || remaining.crossed(claim.pool, &row.instance_type.capacity).is_none())
-    };
-    let (state, purse) = (bench.states.get(claim.state), bench.states.purse_of(claim.state));
-    let running = purse.ranked.iter().copied().filter(|o| state.offers.contains(*o as usize)).filter(allowed);
-    let priced = running.filter_map(|o| purse.prices[o as usize].map(|price| (o, price)));
-    let prices = &bench.states.prices[claim.pool];
-    let (changed, by_mix) = (prices.changed, prices.by_mix);
-    let found: Vec<Found> = match (changed, by_mix) {
-        (false, _) => best_of_each_type(table, priced),
-        (true, false) => best_of_one_way(table, state, priced.collect()),
-        (true, true) => {
-            let offers: Vec<u32> = cheapest_of_each_way(table, state, priced);
-            let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
-            let answers = bench.pricer.again(table, &askers, pods, &offers, mix)?;
-            let mut allowed: Vec<Found> = answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect();
-            allowed.sort_unstable_by_key(|(offer, price)| (price.rank, table.places[*offer as usize]));
-            best_of_one_way(table, state, allowed)
+    let named = bench.states.prices[claim.pool].changed;
+    let plain = !named && !remaining.tight(claim.pool);
+    let known = if plain { bench.menus.known(claim.state, &claim.used) } else { None };
+    let (menu, listed) = match known {
+        Some(menu) => (menu, Vec::new()),
+        None => {
+            let found = found(bench, claim, remaining, mix)?;
+            if found.is_empty() {
+                return Ok(None);
+            }
+            let (now, state) = (bench.pricer.scene().1, bench.states.get(claim.state));
+            let found = shortened(table, state, found, named);
+            let menu = bench.menus.of(table, (claim.state, state), offers_of(&found), named, now);
+            if plain {
+                bench.menus.keep(claim.state, &claim.used, &menu);
+            }
+            (menu, if named { found } else { Vec::new() })
         }
     };
-    let unit = table.reserved.then(|| reserved::named(&state.requirements)).flatten();
-    if found.is_empty() || (table.reserved && !unit.is_some_and(|reservation| remaining.reserve(reservation))) {
+    let unit = table.reserved.then(|| reserved::named(&bench.states.get(claim.state).requirements)).flatten();
+    if table.reserved && !unit.is_some_and(|reservation| remaining.reserve(reservation)) {
         return Ok(None);
     }
-    let found = shortened(table, state, found, changed);
-    let rows = rows_of(table, &found);
-    let shortages = shortages(table, state, &found, changed);
-    if !shortages.is_empty() && !tables.relax {
+    if menu.short && !tables.relax {
         return Ok(None);
     }
-    if limited {
-        remaining.take(claim.pool, &largest(table, &rows));
+    if remaining.limited(claim.pool) {
+        remaining.take(claim.pool, &menu.largest);
     }
-    let mut finished = assemble(bench, claim, &found, &rows, changed);
-    finished.relaxed = !shortages.is_empty();
-    finished.requirements = lowered(&finished.requirements, &shortages);
-    Ok(Some(finished))
+    Ok(Some(assemble(bench, claim, menu, listed)))
 }
 
-/// The rows of offerings, each once, in their order.
-fn rows_of(table: &PoolTable<'_>, found: &[Found]) -> Vec<u32> {
-    let mut seen = FixedBitSet::with_capacity(table.rows.len());
-    found.iter().map(|(offer, _)| table.offers[*offer as usize].row).filter(|row| !seen.put(*row as usize)).collect()
+/// The offerings that a claim may be bought from, the best first.
+fn found(bench: &mut Bench<'_, '_>, claim: &OpenClaim, remaining: &Remaining, mix: &Mix) -> Result<Vec<Found>, ScorerFailure> {
+    let table = &bench.tables.pools[claim.pool];
+    let tight = remaining.tight(claim.pool);
+    let allowed = |offer: &u32| {
+        let row = table.offers[*offer as usize].row as usize;
+        fits(&claim.used, &table.rows[row].room) && !(tight && remaining.crosses(claim.pool, row))
+    };
+    let (state, purse) = (bench.states.get(claim.state), bench.states.purse_of(claim.state));
+    let price = |offer: u32| purse.prices[offer as usize].map(|price| (offer, price));
+    let priced = purse.ranked.iter().copied().filter(|o| state.offers.contains(*o as usize)).filter(allowed).filter_map(price);
+    let prices = &bench.states.prices[claim.pool];
+    if !prices.changed {
+        // Where any types will do, no more are looked for than EC2 is asked for.
+        let most = if table.flexibility.is_empty() { TYPES_IN_A_CLAIM } else { usize::MAX };
+        return Ok(state.best.iter().copied().filter(allowed).filter_map(price).take(most).collect());
+    }
+    if !prices.by_mix {
+        return Ok(best_of_one_way(table, state, priced));
+    }
+    let offers: Vec<u32> = cheapest_of_each_way(table, state, priced);
+    let (askers, pods) = (askers_of(bench, &claim.content), pods_of(&claim.content));
+    let answers = bench.pricer.again(table, &askers, pods, &offers, mix)?;
+    let mut allowed: Vec<Found> = answers.into_iter().filter_map(|(o, price)| price.map(|p| (o, p))).collect();
+    allowed.sort_unstable_by_key(|(offer, price)| (price.rank, table.places[*offer as usize]));
+    Ok(best_of_one_way(table, state, allowed.into_iter()))
+}
+
+fn offers_of(found: &[Found]) -> Vec<u32> {
+    found.iter().map(|(offer, _)| *offer).collect()
 }
 
 /// As many as EC2 is asked for, those that bring distinct values that the pool asks for before all others. When the
@@ -264,34 +278,14 @@ fn shortened(table: &PoolTable<'_>, state: &State, found: Vec<Found>, changed: b
     found.into_iter().zip(kept).filter_map(|(one, kept)| kept.then_some(one)).take(TYPES_IN_A_CLAIM).collect()
 }
 
-/// What a claim with these offerings lacks of the values that its pool asks for. One that says what to buy has no others
-/// than those it names.
-fn shortages(table: &PoolTable<'_>, state: &State, found: &[Found], named: bool) -> Vec<Shortage> {
-    if table.flexibility.is_empty() {
-        return Vec::new();
-    }
-    let offers: Vec<(u32, u32)> = found.iter().map(|(offer, _)| (*offer, table.offers[*offer as usize].row)).collect();
-    if named {
-        return table.flexibility.shortages_of(&table.rows, state, &offers);
-    }
-    table.flexibility.shortages(&table.rows, View { state, one_way: false }, offers.iter().map(|(_, row)| *row as usize))
-}
-
-/// The best offering of each type.
-fn best_of_each_type(table: &PoolTable<'_>, priced: impl Iterator<Item = Found>) -> Vec<Found> {
-    // Where any types will do, no more are looked for than EC2 is asked for.
-    let most = if table.flexibility.is_empty() { TYPES_IN_A_CLAIM } else { usize::MAX };
-    let mut seen = FixedBitSet::with_capacity(table.rows.len());
-    priced.filter(|(offer, _)| !seen.put(table.offers[*offer as usize].row as usize)).take(most).collect()
-}
-
 /// The best offerings of one capacity type: under policies a claim says what to buy, offering by offering, and one launch
 /// is of one capacity type. It is that of the best of all, which comes first, unless that has too few distinct values.
-fn best_of_one_way(table: &PoolTable<'_>, state: &State, priced: Vec<Found>) -> Vec<Found> {
+fn best_of_one_way(table: &PoolTable<'_>, state: &State, priced: impl Iterator<Item = Found>) -> Vec<Found> {
     let way = |found: &Found| table.offers[found.0 as usize].offering.capacity_type;
-    let Some(best) = priced.first().map(way) else { return Vec::new() };
+    let mut priced = priced.peekable();
+    let Some(best) = priced.peek().map(way) else { return Vec::new() };
     if table.flexibility.is_empty() {
-        return priced.into_iter().filter(|found| way(found) == best).take(TYPES_IN_A_CLAIM).collect();
+        return priced.filter(|found| way(found) == best).take(TYPES_IN_A_CLAIM).collect();
     }
     let mut ways: Vec<(CapacityType, Vec<Found>)> = Vec::new();
     for found in priced {
@@ -300,7 +294,7 @@ fn best_of_one_way(table: &PoolTable<'_>, state: &State, priced: Vec<Found>) -> 
             None => ways.push((way(&found), vec![found])),
         }
     }
-    let enough = ways.iter().position(|(_, of_way)| shortages(table, state, of_way, true).is_empty());
+    let enough = ways.iter().position(|(_, of_way)| shortages(table, state, &offers_of(of_way), true).is_empty());
     ways.swap_remove(enough.unwrap_or(0)).1
 }
 
@@ -339,36 +333,28 @@ fn pods_of(content: &[(usize, usize)]) -> usize {
     content.iter().map(|(_, count)| count).sum()
 }
 
-fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, found: &[Found], rows: &[u32], changed: bool) -> Finished {
+/// A claim that is bought from a menu; `listed` are the prices there where policies made them.
+fn assemble(bench: &mut Bench<'_, '_>, claim: &OpenClaim, menu: Rc<Menu>, listed: Vec<Found>) -> Finished {
     let table = &bench.tables.pools[claim.pool];
-    let state = bench.states.get(claim.state);
-    let (offer, price) = found[0];
+    let purse = bench.states.purse_of(claim.state);
+    let price = |at: usize| listed.get(at).map_or_else(|| purse.prices[menu.offers[at] as usize], |(_, price)| Some(*price));
+    let offer = menu.offers[0];
     let best = &table.offers[offer as usize];
-    let types: Vec<String> = rows.iter().map(|row| table.rows[*row as usize].instance_type.name.clone()).collect();
-    let ways = if changed { vec![best.offering.capacity_type.name().to_owned()] } else { capacity_types(table, state, rows) };
-    let mut requirements = state.requirements.clone();
-    requirements.add(any_of(keys::INSTANCE_TYPE, &types));
-    requirements.add(any_of(keys::CAPACITY_TYPE, &ways));
-    let named = |(o, price): &Found| (table.key(&table.offers[*o as usize]), price.rank);
-    let other_type = |f: &&Found| table.offers[f.0 as usize].row != best.row;
+    let (rank, cost) = price(0).map_or((Micros(0), Micros(0)), |price| (price.rank, price.cost));
+    let other_type = (1..menu.offers.len()).find(|at| table.offers[menu.offers[*at] as usize].row != best.row);
+    let runner_up = other_type.and_then(|at| Some((table.key(&table.offers[menu.offers[at] as usize]), price(at)?.rank)));
     let mut finished = Finished {
         pool: claim.pool,
         content: claim.content.clone(),
         state: claim.state,
-        requirements,
-        requests: requests(bench, claim, table, rows),
-        types,
-        offers: if changed { found.iter().map(named).collect() } else { Vec::new() },
+        requests: requests(bench, &claim.content, &menu.daemons),
         choice: table.key(best),
-        rank: price.rank,
-        cost: price.cost,
+        rank,
+        cost,
         list: best.offering.price,
-        runner_up: found.iter().find(other_type).map(named),
-        relaxed: false,
-        overlaid: (
-            found.iter().any(|(offer, _)| table.offers[*offer as usize].overlaid),
-            rows.iter().any(|row| table.rows[*row as usize].overlaid),
-        ),
+        runner_up,
+        listed,
+        menu,
         offer,
         part: None,
     };
@@ -383,11 +369,10 @@ fn part_of(bench: &mut Bench<'_, '_>, finished: &Finished) -> Option<Part> {
     }
     let table = &bench.tables.pools[finished.pool];
     let row = &table.rows[table.offers[finished.offer as usize].row as usize];
-    let mut labels = row.instance_type.labels.clone();
-    labels.insert(keys::ZONE.to_owned(), finished.choice.zone.clone());
-    labels.insert(keys::CAPACITY_TYPE.to_owned(), finished.choice.capacity_type.name().to_owned());
     let pricer = &mut *bench.pricer;
-    let mut part = Part::of_labels(&labels, finished.list, &mut pricer.words);
+    let family = row.instance_type.labels.get(&family_label()).map_or("", String::as_str);
+    let choice = &finished.choice;
+    let mut part = Part::new((choice.capacity_type.name(), &choice.zone, family), finished.list, &mut pricer.words);
     part.cost = finished.cost;
     let pool = pricer.words.intern(&table.pool.name);
     for key in &pricer.mix_keys {
@@ -404,40 +389,11 @@ fn part_of(bench: &mut Bench<'_, '_>, finished: &Finished) -> Option<Part> {
     Some(part)
 }
 
-fn largest(table: &PoolTable<'_>, rows: &[u32]) -> Resources {
-    let mut largest = Resources::default();
-    for row in rows {
-        largest.raise_to(&table.rows[*row as usize].instance_type.capacity);
-    }
-    largest
-}
-
-fn largest_of(table: &PoolTable<'_>, types: &[String]) -> Resources {
-    let mut largest = Resources::default();
-    for instance_type in types.iter().filter_map(|name| table.catalog.get(name)) {
-        largest.raise_to(&instance_type.capacity);
-    }
-    largest
-}
-
-fn capacity_types(table: &PoolTable<'_>, state: &State, rows: &[u32]) -> Vec<String> {
-    let offers = rows.iter().flat_map(|row| table.rows[*row as usize].offers.clone()).filter(|o| state.offers.contains(*o));
-    let mut all: Vec<CapacityType> = offers.map(|o| table.offers[o].offering.capacity_type).collect();
-    all.sort_unstable();
-    all.dedup();
-    all.into_iter().map(|c| c.name().to_owned()).collect()
-}
-
-fn any_of(key: &str, values: &[String]) -> Requirement {
-    let values: Vec<&str> = values.iter().map(String::as_str).collect();
-    Requirement::any_of(key, &values)
-}
-
-/// What the claim's pods ask for, with the least that daemons take of any type it may become.
-fn requests(bench: &Bench<'_, '_>, claim: &OpenClaim, table: &PoolTable<'_>, rows: &[u32]) -> Resources {
+/// What these pods and such daemons ask for.
+fn requests(bench: &Bench<'_, '_>, content: &[(usize, usize)], daemons: &Resources) -> Resources {
     let mut sum = Resources::default();
     let mut by_class: BTreeMap<usize, usize> = BTreeMap::new();
-    for (class, count) in &claim.content {
+    for (class, count) in content {
         *by_class.entry(*class).or_default() += count;
     }
     for (class, count) in by_class {
@@ -446,9 +402,6 @@ fn requests(bench: &Bench<'_, '_>, claim: &OpenClaim, table: &PoolTable<'_>, row
             sum.set(name, sum.get(name).saturating_add(amount.saturating_mul(count)));
         }
     }
-    let least = rows.iter().map(|row| &table.rows[*row as usize].daemons).min_by(|a, b| a.iter().cmp(b.iter()));
-    if let Some(least) = least {
-        sum.add(least);
-    }
+    sum.add(daemons);
     sum
 }

@@ -13,6 +13,7 @@ use super::classes::{Class, Run};
 use super::field::{Cursor, Field};
 use super::flexible::{Counts, View};
 use super::limits::Remaining;
+use super::menu::Menus;
 use super::ports::PortSet;
 use super::pricer::Pricer;
 use super::states::{StateId, States};
@@ -57,6 +58,7 @@ pub(crate) struct Bench<'a, 'w> {
     pub(crate) pricer: &'a mut Pricer<'w>,
     pub(crate) topology: &'a mut Topology<'w>,
     pub(crate) classes: &'a [Class<'w>],
+    pub(crate) menus: &'a mut Menus,
 }
 
 /// What pods are placed on: what exists, if that is asked at all, and what may be bought.

@@ -138,7 +138,7 @@ fn node_of(bench: &Bench<'_, '_>, claim: &Finished, number: usize) -> Node {
     labels.insert(keys::HOSTNAME.to_owned(), name.clone());
     labels.insert(keys::ZONE.to_owned(), claim.choice.zone.clone());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), claim.choice.capacity_type.name().to_owned());
-    for requirement in claim.requirements.iter() {
+    for requirement in claim.menu.requirements.iter() {
         if let Some(value) = requirement.single() {
             labels.entry(requirement.key().to_owned()).or_insert_with(|| value.to_owned());
         }

@@ -1,6 +1,7 @@
 //! How much each pool may still buy, kept strictly within a plan.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use whittle_model::resources::NODES;
 use whittle_model::{NodeClaim, Resources, keys};
@@ -9,15 +10,42 @@ use super::reserved;
 use super::tables::{PoolTable, Tables};
 use crate::world::World;
 
+/// Name and what is left.
+type Limit = (String, i64);
+
 /// What is left of the limits of each pool. Resources that a pool does not limit are not listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remaining {
     /// By table; empty for all tables of a pool but its first.
-    left: Vec<Vec<(String, i64)>>,
+    left: Vec<Vec<Limit>>,
     /// The first table of each table's pool.
     home: Vec<usize>,
+    /// By table and limit of its pool.
+    takes: Rc<Vec<Vec<Takes>>>,
     /// Instances that may still be launched into each capacity reservation, by its id.
     units: BTreeMap<String, u32>,
+}
+
+/// What the types of a table take of one limit.
+#[derive(Debug, PartialEq, Eq)]
+struct Takes {
+    by_row: Vec<i64>,
+    /// The rows, those that take most first.
+    order: Vec<usize>,
+}
+
+impl Takes {
+    fn of(table: &PoolTable<'_>, limit: &str) -> Self {
+        let by_row: Vec<i64> =
+            table.rows.iter().map(|row| if limit == NODES { 1 } else { row.instance_type.capacity.get(limit) }).collect();
+        let mut order: Vec<usize> = (0..by_row.len()).collect();
+        order.sort_by_key(|row| std::cmp::Reverse(by_row[*row]));
+        Self { by_row, order }
+    }
+
+    fn most(&self) -> i64 {
+        self.order.first().map_or(0, |row| self.by_row[*row])
+    }
 }
 
 impl Remaining {
@@ -32,14 +60,15 @@ impl Remaining {
     }
 
     fn of(tables: &Tables<'_>, owned: impl Fn(&PoolTable<'_>) -> Resources) -> Self {
-        let mut remaining = Self { left: Vec::new(), home: Vec::new(), units: BTreeMap::new() };
+        let (mut left, mut home, mut takes): (Vec<Vec<Limit>>, Vec<usize>, Vec<Vec<Takes>>) = Default::default();
         for (number, table) in tables.pools.iter().enumerate() {
             let limits = if table.home == number { &table.pool.limits.amounts[..] } else { &[] };
             let owned = if limits.is_empty() { Resources::default() } else { owned(table) };
-            remaining.left.push(limits.iter().map(|(name, limit)| (name.clone(), limit.saturating_sub(owned.get(name)))).collect());
-            remaining.home.push(table.home);
+            left.push(limits.iter().map(|(name, limit)| (name.clone(), limit.saturating_sub(owned.get(name)))).collect());
+            home.push(table.home);
+            takes.push(left[table.home].iter().map(|(name, _)| Takes::of(table, name)).collect());
         }
-        remaining
+        Self { left, home, takes: Rc::new(takes), units: BTreeMap::new() }
     }
 
     /// Whether the pool has any limit at all.
@@ -47,13 +76,27 @@ impl Remaining {
         !self.left[self.home[pool]].is_empty()
     }
 
-    /// The first limit that one more node of this capacity would cross: its name, what is left of
+    /// Whether one more node of some type of the table would cross a limit.
+    pub(crate) fn tight(&self, pool: usize) -> bool {
+        self.limits(pool).any(|((_, left), takes)| takes.most() > *left)
+    }
+
+    /// Whether one more node of a row's type would cross a limit.
+    pub(crate) fn crosses(&self, pool: usize, row: usize) -> bool {
+        self.crossed(pool, row).is_some()
+    }
+
+    /// The first limit that one more node of a row's type would cross: its name, what is left of
     /// it, and what the node would take.
-    pub(crate) fn crossed(&self, pool: usize, capacity: &Resources) -> Option<(&str, i64, i64)> {
-        self.left[self.home[pool]].iter().find_map(|(name, left)| {
-            let takes = if name == NODES { 1 } else { capacity.get(name) };
+    pub(crate) fn crossed(&self, pool: usize, row: usize) -> Option<(&str, i64, i64)> {
+        self.limits(pool).find_map(|((name, left), takes)| {
+            let takes = takes.by_row[row];
             (takes > *left).then_some((name.as_str(), *left, takes))
         })
+    }
+
+    fn limits(&self, pool: usize) -> impl Iterator<Item = (&Limit, &Takes)> {
+        self.left[self.home[pool]].iter().zip(&self.takes[pool])
     }
 
     /// Instances that may still be launched into a capacity reservation.
@@ -71,6 +114,13 @@ impl Remaining {
     pub(crate) fn release(&mut self, reservation: &str) {
         if let Some(left) = self.units.get_mut(reservation) {
             *left += 1;
+        }
+    }
+
+    /// Takes from what is left, limit by limit, the most that any of these rows' types takes.
+    pub(crate) fn take_most(&mut self, pool: usize, may: impl Fn(usize) -> bool) {
+        for ((_, left), takes) in self.left[self.home[pool]].iter_mut().zip(&self.takes[pool]) {
+            *left -= takes.order.iter().find(|row| may(**row)).map_or(0, |row| takes.by_row[*row]);
         }
     }
 

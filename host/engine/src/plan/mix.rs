@@ -135,14 +135,13 @@ fn share(amount: i64, cpu: i64, total: i64, values: usize) -> i64 {
 impl Part {
     /// The part of a node with these labels, without its pods.
     pub(crate) fn of_labels(labels: &Labels, price: Micros, words: &mut Words) -> Self {
-        let mut word = |key: &str| words.intern(labels.get(key).map_or("", String::as_str));
-        Self {
-            capacity_type: word(keys::CAPACITY_TYPE),
-            zone: word(keys::ZONE),
-            family: word(&family_label()),
-            list: price,
-            cost: price,
-            values: Vec::new(),
-        }
+        let label = |key: &str| labels.get(key).map_or("", String::as_str);
+        Self::new((label(keys::CAPACITY_TYPE), label(keys::ZONE), label(&family_label())), price, words)
+    }
+
+    /// The part of a node of this capacity type, zone and family, without its pods.
+    pub(crate) fn new((capacity_type, zone, family): (&str, &str, &str), price: Micros, words: &mut Words) -> Self {
+        let (capacity_type, zone, family) = (words.intern(capacity_type), words.intern(zone), words.intern(family));
+        Self { capacity_type, zone, family, list: price, cost: price, values: Vec::new() }
     }
 }

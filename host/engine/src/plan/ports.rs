@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
-use whittle_model::{HostPort, PodKey};
+use whittle_model::HostPort;
 
+use super::classes::Member;
 use crate::world::World;
 
 /// A set of numbered ports.
@@ -66,11 +67,11 @@ pub(crate) struct Ports<'w>(Vec<&'w HostPort>);
 
 impl<'w> Ports<'w> {
     /// The ports of these pods.
-    pub(crate) fn new(world: &'w World, pods: &[&'w PodKey]) -> Self {
+    pub(crate) fn new(world: &'w World, pods: &[Member<'w>]) -> Self {
         if world.shapes.values().all(|shape| shape.host_ports.is_empty()) {
             return Self::default();
         }
-        let shapes: BTreeSet<u32> = pods.iter().filter_map(|key| world.pods.get(*key)).map(|record| record.shape).collect();
+        let shapes: BTreeSet<u32> = pods.iter().map(|pod| pod.record.shape).collect();
         let all: BTreeSet<&HostPort> = shapes.iter().flat_map(|shape| &world.shapes.value(*shape).host_ports).collect();
         Self(all.into_iter().collect())
     }

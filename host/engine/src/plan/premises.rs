@@ -1,9 +1,10 @@
 //! What holds for a plan before any pod has a place: the daemons that come along on every node, and the host ports and
 //! volumes that are at stake.
 
-use whittle_model::{PodKey, Resources};
+use whittle_model::Resources;
 
 use super::amounts::Dimensions;
+use super::classes::Member;
 use super::daemons::{Daemon, daemons};
 use super::ports::Ports;
 use super::volumes::Volumes;
@@ -19,7 +20,7 @@ pub(crate) struct Premises<'w> {
 
 impl<'w> Premises<'w> {
     /// The premises of placing `pods`.
-    pub(crate) fn new(world: &'w World, pods: &[&'w PodKey]) -> Self {
+    pub(crate) fn new(world: &'w World, pods: &[Member<'w>]) -> Self {
         Self { daemons: daemons(world), ports: Ports::new(world, pods), volumes: Volumes::new(world, pods) }
     }
 

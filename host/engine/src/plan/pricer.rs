@@ -3,11 +3,12 @@
 //! again as nodes are settled.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use whittle_model::policy::{PricingWants, RoundColumn, RoundFacts, Table, Wants, Words};
 use whittle_model::scorer::{ScorerFailure, Verdict};
-use whittle_model::{Micros, Requirements, Scorer, Timestamp, keys};
+use whittle_model::{Micros, Scorer, Timestamp, keys};
 
 use super::askers::Askers;
 use super::candidates;
@@ -63,9 +64,9 @@ pub(crate) struct Pricer<'p> {
     pub(crate) words: Words,
     pub(crate) askers: Askers,
     /// Name and wants of the chain of each pool of the world that has one, by pool.
-    chains: BTreeMap<String, (String, Arc<Wants>)>,
-    /// The candidates of each pool that was asked about, whoever asks.
-    candidates: BTreeMap<(String, Requirements), Table>,
+    chains: BTreeMap<String, (Arc<str>, Arc<Wants>)>,
+    /// The candidates of each table that was asked about, whoever asks.
+    candidates: BTreeMap<usize, Table>,
     /// Pools whose chain refuses to be left out, with the reason.
     pub(crate) closed: BTreeMap<String, String>,
     /// By what the mix is counted.
@@ -90,7 +91,7 @@ impl<'p> Pricer<'p> {
             match scorer.chain(chain, now) {
                 Ok(None) => {}
                 Ok(Some(wants)) => {
-                    chains.insert(pool.name.clone(), (chain.to_owned(), wants));
+                    chains.insert(pool.name.clone(), (chain.into(), wants));
                 }
                 Err(failure) if failure.closed => {
                     closed.insert(pool.name.clone(), failure.to_string());
@@ -113,7 +114,7 @@ impl<'p> Pricer<'p> {
 
     /// Begins the round with every chain.
     fn open(&mut self, pending: usize) -> Result<(), ScorerFailure> {
-        let chains: BTreeMap<String, Arc<Wants>> = self.chains.values().cloned().collect();
+        let chains: BTreeMap<Arc<str>, Arc<Wants>> = self.chains.values().cloned().collect();
         for (chain, wants) in chains {
             let facts = wants.round.iter().map(|column| round_value(self.world, column, pending, self.now, &mut self.words)).collect();
             match self.scorer.open(&chain, &self.words, &RoundFacts { facts }) {
@@ -127,7 +128,7 @@ impl<'p> Pricer<'p> {
 
     /// Closes every pool of a chain.
     fn close(&mut self, chain: &str, failure: &ScorerFailure) {
-        let pools: Vec<String> = self.chains.iter().filter(|(_, (name, _))| name == chain).map(|(pool, _)| pool.clone()).collect();
+        let pools: Vec<String> = self.chains.iter().filter(|(_, (name, _))| **name == *chain).map(|(pool, _)| pool.clone()).collect();
         for pool in pools {
             self.chains.remove(&pool);
             self.closed.insert(pool, failure.to_string());
@@ -214,13 +215,10 @@ impl<'p> Pricer<'p> {
     ) -> Result<Vec<Verdict>, ScorerFailure> {
         let Some((chain, _)) = self.chains.get(&table.pool.name).cloned() else { return Ok(Vec::new()) };
         let (asker, need, holds) = asker;
-        // Overlays may make several tables of one pool; no two have the same template.
-        let name = (table.pool.name.clone(), table.template.clone());
-        if !self.candidates.contains_key(&name) {
-            let all = candidates::all(self.world, table, &wants.candidates, &mut self.words, self.now);
-            self.candidates.insert(name.clone(), all);
-        }
-        let all = &self.candidates[&name];
+        let all = match self.candidates.entry(table.number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(none) => none.insert(candidates::all(self.world, table, &wants.candidates, &mut self.words, self.now)),
+        };
         let mut askers = Table::of(wants.askers.len());
         askers.push(self.askers.row(asker, &wants.askers));
         let tables = whittle_model::policy::Pricing {
@@ -231,8 +229,8 @@ impl<'p> Pricer<'p> {
         match self.scorer.price(&chain, &self.words, &tables) {
             Ok(verdicts) if verdicts.len() == offers.len() => Ok(verdicts),
             Ok(verdicts) => Err(ScorerFailure {
-                policy: chain.clone(),
-                chain,
+                policy: chain.to_string(),
+                chain: chain.to_string(),
                 why: format!("{} answers for {} rows", verdicts.len(), offers.len()),
                 closed: true,
             }),
@@ -254,12 +252,13 @@ impl<'p> Pricer<'p> {
         offers: &[u32],
         mix: &Mix,
     ) -> Result<Vec<(u32, Option<Price>)>, ScorerFailure> {
-        let Some(pricing) = self.chains.get(&table.pool.name).and_then(|(_, wants)| wants.pricing.clone()) else { return Ok(Vec::new()) };
+        let Some((_, wants)) = self.chains.get(&table.pool.name).cloned() else { return Ok(Vec::new()) };
+        let Some(pricing) = &wants.pricing else { return Ok(Vec::new()) };
         let offers = &offers[..offers.len().min(ASKED_AGAIN)];
         let holds = i64::try_from(holds).ok();
         let mut worst: Vec<(u32, Option<Price>)> = Vec::new();
         for asker in askers {
-            let verdicts = self.ask(table, &pricing, (*asker, &[], holds), offers, mix)?;
+            let verdicts = self.ask(table, pricing, (*asker, &[], holds), offers, mix)?;
             for (at, verdict) in verdicts.into_iter().enumerate() {
                 let price = match verdict {
                     Verdict::Priced { rank, cost } => Some(Price { rank: rank.max(Micros(1)), cost }),

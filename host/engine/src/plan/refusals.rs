@@ -2,11 +2,11 @@
 
 mod of_pool;
 
-use whittle_model::{PodKey, Resources, Timestamp, keys};
+use whittle_model::{Timestamp, keys};
 
 use super::Seats;
 use super::bins::Bins;
-use super::classes::Class;
+use super::classes::{Class, Member};
 use super::finish::Priced;
 use super::greedy::Bench;
 use super::limits::Remaining;
@@ -20,15 +20,15 @@ use crate::world::World;
 use of_pool::Near;
 
 /// The pods to plan for, and those that cannot be planned for whatever the cluster offers.
-pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<&PodKey>, Vec<Unplaced>) {
-    let (mut pods, mut refused): (Vec<&PodKey>, Vec<Unplaced>) = (Vec::new(), Vec::new());
+pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<Member<'_>>, Vec<Unplaced>) {
+    let (mut pods, mut refused): (Vec<Member<'_>>, Vec<Unplaced>) = (Vec::new(), Vec::new());
     let homeless = world.usage.iter().filter(|(node, _)| going(world, node)).flat_map(|(_, usage)| usage.pods.iter());
     let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| protection::reschedulable(world, r, now)));
     for key in world.pending.iter().chain(moving) {
         let Some(record) = world.pods.get(key) else { continue };
         let broken = || if record.volumes.is_empty() { None } else { volumes::fault(world, key, record) };
         match objection(world.shape_of(record)).or_else(broken) {
-            None => pods.push(key),
+            None => pods.push(Member { key, record }),
             Some(why) => {
                 let reasons = vec![Refusal { place: "pod".to_owned(), why }];
                 match refused.iter_mut().find(|u| u.reasons == reasons) {
@@ -83,12 +83,7 @@ pub(crate) fn explain(
     let tally = &super::finish::counted(bench, tally, &best.claims);
     let mut left = remaining.clone();
     for claim in &best.claims {
-        let table = &bench.tables.pools[claim.pool];
-        let mut largest = Resources::default();
-        for instance_type in claim.types.iter().filter_map(|name| table.catalog.get(name)) {
-            largest.raise_to(&instance_type.capacity);
-        }
-        left.take(claim.pool, &largest);
+        left.take(claim.pool, &claim.menu.largest);
     }
     let mut counts: Vec<(usize, usize)> = best.unplaced.clone();
     counts.sort_unstable();

@@ -161,7 +161,7 @@ pub(crate) fn less(bench: &Bench<'_, '_>, bound: Micros, pods: usize, remaining:
 /// What is left once these claims have their part of it.
 pub(crate) fn after(remaining: &Remaining, claims: &[Finished]) -> Remaining {
     let mut left = remaining.clone();
-    for reservation in claims.iter().filter_map(|claim| named(&claim.requirements)) {
+    for reservation in claims.iter().filter_map(|claim| named(&claim.menu.requirements)) {
         left.reserve(reservation);
     }
     left

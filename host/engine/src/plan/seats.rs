@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whittle_model::PodKey;
 
 use super::bins::{self, Bins};
-use super::classes::{self, Class};
+use super::classes::{self, Class, Member};
 use super::greedy::{self, Bench, Draft, Ground};
 use super::limits::Remaining;
 use super::topology::asks::Aim;
@@ -149,9 +149,9 @@ fn keep<'w>(
     let (classes, topology, states) = (bench.classes, &*bench.topology, &*bench.states);
     let mut meant: Vec<(usize, &'w PodKey, usize)> = Vec::new();
     for (number, class) in classes.iter().enumerate() {
-        let bin_of = |key: &PodKey| bins::meant_for(world, key).and_then(|name| bins.find(name));
+        let bin_of = |pod: &Member<'w>| bins::meant_for(world, pod).and_then(|name| bins.find(name));
         let members = class.members.iter().filter(|m| !released.contains(m.key));
-        meant.extend(members.filter_map(|m| bin_of(m.key).map(|bin| (number, m.key, bin))));
+        meant.extend(members.filter_map(|m| bin_of(m).map(|bin| (number, m.key, bin))));
     }
     // Whoever has to spread goes before those that only count.
     meant.sort_by_key(|(class, pod, _)| {

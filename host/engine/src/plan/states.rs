@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) purse: u32,
     /// Rows with most room: a need fits some row exactly if it fits one of these.
     pub(crate) ceiling: Vec<u32>,
+    /// The best offering of each row, best first.
+    pub(crate) best: Vec<u32>,
 }
 
 /// What offerings cost a claim that holds pods of these groups of askers: the dearest group's price.
@@ -207,7 +209,7 @@ impl States {
             return Some(*known);
         }
         let id = StateId::try_from(self.all.len()).expect("fewer states than pods");
-        let ceiling = ceiling(table, &key.2);
+        let (ceiling, best) = (ceiling(table, &key.2), best(table, &kept_offers, &self.purses[purse as usize].ranked));
         self.all.push(State {
             pool: self.purses[purse as usize].pool,
             requirements: key.1.clone(),
@@ -215,6 +217,7 @@ impl States {
             offers: kept_offers,
             purse,
             ceiling,
+            best,
         });
         self.known.insert(key, id);
         Some(id)
@@ -230,6 +233,13 @@ impl State {
 
 fn row_number(row: usize) -> u32 {
     u32::try_from(row).expect("a catalogue has fewer than 2^32 types")
+}
+
+/// The first of these offerings of each row in an order of preference.
+fn best(table: &PoolTable<'_>, offers: &FixedBitSet, ranked: &[u32]) -> Vec<u32> {
+    let mut seen = FixedBitSet::with_capacity(table.rows.len());
+    let among = ranked.iter().copied().filter(|offer| offers.contains(*offer as usize));
+    among.filter(|offer| !seen.put(table.offers[*offer as usize].row as usize)).collect()
 }
 
 /// The rows that no other row exceeds in every dimension.

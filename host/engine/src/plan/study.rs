@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
 use whittle_model::scorer::ScorerFailure;
-use whittle_model::{Micros, PodKey, Resources, Scorer, Timestamp};
+use whittle_model::{Micros, PodKey, Scorer, Timestamp};
 
 use super::bins::{self, Bins};
+use super::classes::Member;
 use super::finish::{self, Priced};
 use super::greedy::{self, Ground};
 use super::limits::Remaining;
@@ -64,9 +65,9 @@ impl<'w> Study<'w> {
         now: Timestamp,
     ) -> Result<Self, ScorerFailure> {
         let (waiting, _) = refusals::sort_out(world, now);
-        let first: BTreeSet<&PodKey> = waiting.iter().copied().collect();
+        let first: BTreeSet<&PodKey> = waiting.iter().map(|pod| pod.key).collect();
         let moving = nodes.values().flat_map(|pods| pods.iter()).filter(|key| !first.contains(key));
-        let pods: Vec<&PodKey> = waiting.iter().copied().chain(moving).collect();
+        let pods: Vec<Member<'_>> = waiting.iter().copied().chain(moving.filter_map(|key| Member::known(world, key))).collect();
         let mut pricer = Pricer::new(world, scorer, now, pods.len(), &BTreeMap::new())?;
         let mut scene = Scene::new(world, &pods, &mut pricer, false, now)?;
         let (tally, running) = scene.topology.count(world);
@@ -90,10 +91,10 @@ impl<'w> Study<'w> {
         for (number, class) in self.scene.classes.iter().enumerate() {
             for member in &class.members {
                 if first.contains(member.key) {
-                    waiting.push((number, bins::meant_for(self.world, member.key).and_then(|name| self.bins.find(name))));
+                    waiting.push((number, bins::meant_for(self.world, member).and_then(|name| self.bins.find(name))));
                     continue;
                 }
-                let node = self.world.pods.get(member.key).and_then(|record| record.node.as_deref());
+                let node = member.record.node.as_deref();
                 let Some((name, _)) = node.and_then(|node| nodes.get_key_value(node)) else { continue };
                 let content = self.content.entry(*name).or_default();
                 match content.last_mut() {
@@ -267,10 +268,7 @@ impl<'w> Study<'w> {
     /// Takes what is bought from what the limits leave.
     pub(crate) fn spend(&mut self, bought: &Priced) {
         for claim in &bought.claims {
-            let table = &self.scene.tables.pools[claim.pool];
-            let mut largest = Resources::default();
-            claim.types.iter().filter_map(|name| table.catalog.get(name)).for_each(|t| largest.raise_to(&t.capacity));
-            self.remaining.take(claim.pool, &largest);
+            self.remaining.take(claim.pool, &claim.menu.largest);
         }
     }
 

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::{CapacityType, Catalog, InstanceType, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
+use whittle_model::{
+    CapacityType, Catalog, InstanceType, Micros, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys,
+};
 
 use super::amounts::{Amounts, Dimensions, add};
 use super::daemons::Daemon;
@@ -23,6 +25,8 @@ use crate::world::World;
 pub(crate) struct PoolTable<'w> {
     pub(crate) pool: &'w NodePool,
     pub(crate) catalog: &'w Catalog,
+    /// Its place among the tables.
+    pub(crate) number: usize,
     /// The first table of this pool: overlays may make several of one, which share its limits.
     pub(crate) home: usize,
     /// Whether it is of capacity reservations alone; these stand in no other table.
@@ -140,7 +144,8 @@ impl<'w> Tables<'w> {
             if reserved && !world.settings.features.reserved_capacity {
                 continue;
             }
-            let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), (home, tier));
+            let places = (self.pools.len(), home, tier);
+            let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), places);
             face.iter().for_each(|face| table.template.add_all(&face.narrowed));
             if reserved {
                 table.template = reserved::template(&table.template);
@@ -161,9 +166,10 @@ impl<'w> Tables<'w> {
 }
 
 impl<'w> PoolTable<'w> {
-    fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (home, tier): (usize, usize)) -> Self {
+    fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (number, home, tier): (usize, usize, usize)) -> Self {
         let (rows, offers, places) = (Vec::new(), Vec::new(), Vec::new());
-        Self { pool, catalog, home, reserved: false, tier, template, rows, offers, places, flexibility: Flexibility::default(), ways: 0 }
+        let flexibility = Flexibility::default();
+        Self { pool, catalog, number, home, reserved: false, tier, template, rows, offers, places, flexibility, ways: 0 }
     }
 }
 
@@ -171,6 +177,12 @@ impl PoolTable<'_> {
     /// Whether an overlay made a price here.
     pub(crate) fn priced_by_overlay(&self) -> bool {
         self.offers.iter().any(|offer| offer.overlaid)
+    }
+
+    /// An offering as a claim lists it.
+    pub(crate) fn listed(&self, offer: u32, rank: Micros) -> (&str, &str, i64) {
+        let Offer { row, offering, .. } = &self.offers[offer as usize];
+        (&self.rows[*row as usize].instance_type.name, &offering.zone, rank.0)
     }
 
     /// The public name of an offering.

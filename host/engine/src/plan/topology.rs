@@ -14,9 +14,7 @@ pub(crate) mod wishes;
 
 use std::collections::BTreeMap;
 
-use whittle_model::{
-    Affinity, LabelSelector, Labels, Operator, Owner, PodKey, Requirements, Taint, Toleration, TopologySpread, keys, taint,
-};
+use whittle_model::{Affinity, LabelSelector, Labels, Operator, Owner, Requirements, Taint, Toleration, TopologySpread, keys, taint};
 
 use crate::intern::Lookup;
 use crate::world::{PodRecord, World};
@@ -25,6 +23,7 @@ use set::Set;
 use tally::{Count, CounterId, Local, Tally, put};
 use who::{Who, WhoId, Whos};
 
+use super::classes::Member;
 use super::states::ProfileId;
 
 /// Number of a topology key.
@@ -101,7 +100,7 @@ fn number(index: usize) -> u32 {
 
 impl<'w> Topology<'w> {
     /// The rules of these pods and of those that run; `fresh` when the pods are the running ones.
-    pub(crate) fn new(world: &'w World, pods: &[&'w PodKey], fresh: bool) -> Self {
+    pub(crate) fn new(world: &'w World, pods: &[Member<'w>], fresh: bool) -> Self {
         let mut topology = Self {
             keys: vec![keys::HOSTNAME.to_owned()],
             filters: vec![Filter::default()],
@@ -115,8 +114,8 @@ impl<'w> Topology<'w> {
         topology.sets.push(Vec::new());
         let owners = if world.settings.default_spread.is_empty() { BTreeMap::new() } else { common_labels(world) };
         let mut by_shape: Lookup<(u32, String, Option<&Owner>), u32> = Lookup::default();
-        for record in pods.iter().filter_map(|key| world.pods.get(*key)) {
-            topology.learn(world, record, &owners, &mut by_shape);
+        for pod in pods {
+            topology.learn(world, pod.record, &owners, &mut by_shape);
         }
         if !fresh {
             topology.learn_running(world);

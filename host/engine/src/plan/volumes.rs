@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use whittle_model::{PodKey, Requirement, Requirements};
 
 use super::amounts::Amounts;
+use super::classes::Member;
 use crate::intern::Lookup;
-use crate::world::{PodRecord, World};
+use crate::world::World;
 pub(crate) use attach::Attached;
 pub(crate) use resolve::fault;
 use resolve::{Mounted, volumes_of};
@@ -44,14 +45,14 @@ pub(crate) struct Volumes<'w> {
 
 impl<'w> Volumes<'w> {
     /// The volumes of these pods, and what is on the nodes already.
-    pub(crate) fn new(world: &'w World, pods: &[&'w PodKey]) -> Self {
+    pub(crate) fn new(world: &'w World, pods: &[Member<'w>]) -> Self {
         if world.storage.claims.is_empty() && world.storage.classes.is_empty() {
             return Self::default();
         }
-        let with = |key: &&'w PodKey| world.pods.get(*key).filter(|r| !r.volumes.is_empty()).map(|record| (*key, record));
         // A pod with a broken volume is refused before it comes here; where pods are only counted, it is left alone.
-        let mounted = |(key, record): (&'w PodKey, &'w PodRecord)| Some((key, volumes_of(world, key, record).ok()?));
-        let all: Vec<(&PodKey, Vec<Mounted<'_>>)> = pods.iter().filter_map(with).filter_map(mounted).collect();
+        let mounted = |pod: &Member<'w>| Some((pod.key, volumes_of(world, pod.key, pod.record).ok()?));
+        let with = pods.iter().filter(|pod| !pod.record.volumes.is_empty());
+        let all: Vec<(&PodKey, Vec<Mounted<'_>>)> = with.filter_map(mounted).collect();
         if all.is_empty() {
             return Self::default();
         }

@@ -1,13 +1,12 @@
 //! Claims as they are written to the cluster.
 
-use std::collections::BTreeMap;
-
 use whittle_model::{ClaimStatus, Labels, NodeClaim, NodePool, Operator, PodKey, Requirement, Requirements, Timestamp, keys};
 
 use super::classes::Class;
 use super::finish::{Finished, Priced};
-use super::tables::Tables;
+use super::tables::{PoolTable, Tables};
 use super::{PlannedNode, Seats};
+use crate::intern::Lookup;
 use crate::world::World;
 
 /// The nodes of the plan that was taken, each with its pods: the members of a class go to its
@@ -21,7 +20,7 @@ pub(crate) fn nodes(
     now: Timestamp,
 ) -> Vec<PlannedNode> {
     let mut next: Vec<usize> = vec![0; classes.len()];
-    let mut names: BTreeMap<String, ()> = BTreeMap::new();
+    let mut names: Lookup<String, ()> = Lookup::default();
     let mut nodes = Vec::with_capacity(best.claims.len());
     for (number, finished) in best.claims.into_iter().enumerate() {
         let mut pods: Vec<PodKey> = Vec::new();
@@ -30,11 +29,10 @@ pub(crate) fn nodes(
             pods.extend(standing[next[*class]..next[*class] + count].iter().map(|key| (*key).clone()));
             next[*class] += count;
         }
-        let pool = tables.pools[finished.pool].pool;
-        let name = free_name(world, &names, &pool.name, now, number);
+        let name = free_name(world, &names, &tables.pools[finished.pool].pool.name, now, number);
         names.insert(name.clone(), ());
         nodes.push(PlannedNode {
-            claim: claim(pool, name, &finished, now),
+            claim: claim(&tables.pools[finished.pool], name, &finished, now),
             pods,
             choice: finished.choice,
             rank: finished.rank,
@@ -46,24 +44,21 @@ pub(crate) fn nodes(
     nodes
 }
 
-fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> NodeClaim {
+fn claim(table: &PoolTable<'_>, name: String, finished: &Finished, now: Timestamp) -> NodeClaim {
+    let (pool, menu) = (table.pool, &finished.menu);
     let mut annotations = pool.template.annotations.clone();
-    annotations.insert(keys::LAUNCH_GROUP.to_owned(), group_of(&pool.name, &finished.requirements, now));
-    let marks = [
-        (finished.relaxed, keys::MIN_VALUES_RELAXED),
-        (finished.overlaid.0, keys::PRICE_OVERLAY),
-        (finished.overlaid.1, keys::CAPACITY_OVERLAY),
-    ];
+    annotations.insert(keys::LAUNCH_GROUP.to_owned(), menu.group.clone());
+    let marks = [(menu.short, keys::MIN_VALUES_RELAXED), (menu.overlaid.0, keys::PRICE_OVERLAY), (menu.overlaid.1, keys::CAPACITY_OVERLAY)];
     annotations.extend(marks.into_iter().filter(|(marked, _)| *marked).map(|(_, key)| (key.to_owned(), "true".to_owned())));
     let mut claim = NodeClaim {
         name,
         node_pool: pool.name.clone(),
         node_class: pool.template.node_class.clone(),
-        labels: labels(pool, &finished.requirements),
+        labels: labels(pool, &menu.requirements),
         annotations,
         taints: pool.template.taints.clone(),
         startup_taints: pool.template.startup_taints.clone(),
-        requirements: finished.requirements.clone(),
+        requirements: menu.requirements.clone(),
         requests: finished.requests.clone(),
         uid: String::new(),
         expire_after: pool.template.expire_after,
@@ -73,9 +68,9 @@ fn claim(pool: &NodePool, name: String, finished: &Finished, now: Timestamp) -> 
         deleted_at: None,
         status: ClaimStatus::default(),
     };
-    if !finished.offers.is_empty() {
-        let listed = finished.offers.iter().map(|(key, rank)| (key.instance_type.clone(), key.zone.clone(), rank.0));
-        claim.list_offers(&listed.collect::<Vec<_>>());
+    if !finished.listed.is_empty() {
+        let listed = finished.listed.iter().map(|(offer, price)| table.listed(*offer, price.rank));
+        claim.list_offers(listed);
     }
     claim
 }
@@ -110,7 +105,7 @@ pub(crate) fn some_value(requirement: &Requirement) -> Option<String> {
 
 /// Claims of one plan and one launch shape share a group: their instances can be bought together,
 /// and found again after a crash.
-fn group_of(pool: &str, requirements: &Requirements, now: Timestamp) -> String {
+pub(crate) fn group_of(pool: &str, requirements: &Requirements, now: Timestamp) -> String {
     let shape = format!("{pool}|{requirements}|{}", now.0);
     letters(fnv(shape.as_bytes()), 12)
 }
@@ -122,12 +117,12 @@ pub(crate) fn regroup(claim: &mut NodeClaim, now: Timestamp) {
 }
 
 /// A name nobody has: the pool's, and five letters made of pool, time and number.
-fn free_name(world: &World, taken: &BTreeMap<String, ()>, pool: &str, now: Timestamp, number: usize) -> String {
+fn free_name(world: &World, taken: &Lookup<String, ()>, pool: &str, now: Timestamp, number: usize) -> String {
     let mut salt = 0u32;
     loop {
         let text = format!("{pool}|{}|{number}|{salt}", now.0);
         let name = format!("{pool}-{}", letters(fnv(text.as_bytes()), 5));
-        if !world.claims.contains_key(&name) && !taken.contains_key(&name) {
+        if !world.claims.contains_key(&name) && taken.get(&name).is_none() {
             return name;
         }
         salt += 1;

@@ -32,10 +32,9 @@ fn open_from(
     asking: Asking<'_, '_>,
     remaining: &Remaining,
 ) -> Option<(OpenClaim, StateId)> {
-    let table = &bench.tables.pools[pool];
     let mut claim = OpenClaim::new(pool, start, bench.tables.dimensions.names().len());
-    if remaining.limited(pool) {
-        let within = |row: u32| remaining.crossed(pool, &table.rows[row as usize].instance_type.capacity).is_none();
+    if remaining.tight(pool) {
+        let within = |row: u32| !remaining.crosses(pool, row as usize);
         claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
     }
     let state = claim.accepts(bench, asking)?;
@@ -54,9 +53,6 @@ pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut R
         return;
     }
     let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(claim.state));
-    let mut largest = whittle_model::Resources::default();
-    for row in state.rows.ones().map(|row| &table.rows[row]).filter(|row| fits(&claim.used, &row.room)) {
-        largest.raise_to(&row.instance_type.capacity);
-    }
-    remaining.take(claim.pool, &largest);
+    let may = |row: usize| state.rows.contains(row) && fits(&claim.used, &table.rows[row].room);
+    remaining.take_most(claim.pool, may);
 }

@@ -71,7 +71,7 @@ pub(super) fn refusal(
 /// The first port of a class, for a pool in which daemons take it on every type.
 fn barred_port(bench: &Bench<'_, '_>, class: &Class<'_>) -> Reason {
     let (world, _) = bench.pricer.scene();
-    let record = class.members.first().and_then(|member| world.pods.get(member.key));
+    let record = class.members.first().map(|member| member.record);
     let ports = record.map_or(&[][..], |record| &world.shape_of(record).host_ports[..]);
     ports.first().map_or(Reason::NoNodePool, |port| Reason::Port(port.clone()))
 }
@@ -231,8 +231,7 @@ fn inflexible(table: &PoolTable<'_>, view: View<'_>, class: &Class<'_>, pool: us
     if let Some(short) = short(&fitting) {
         return Some(reason(short, false));
     }
-    let allowed: Vec<usize> =
-        fitting.iter().copied().filter(|row| left.crossed(pool, &table.rows[*row].instance_type.capacity).is_none()).collect();
+    let allowed: Vec<usize> = fitting.iter().copied().filter(|row| !left.crosses(pool, *row)).collect();
     if let Some(short) = short(&allowed).filter(|_| !allowed.is_empty()) {
         return Some(reason(short, true));
     }
@@ -244,9 +243,9 @@ fn inflexible(table: &PoolTable<'_>, view: View<'_>, class: &Class<'_>, pool: us
 
 fn limited(table: &PoolTable<'_>, state: &State, class: &Class<'_>, pool: usize, left: &Remaining) -> (Reason, Option<Near>) {
     let mut least: Option<(i64, &str, &str, i64, i64)> = None;
-    for row in state.rows.ones().map(|row| &table.rows[row]).filter(|row| fits(&class.need, &row.room)) {
-        let Some((resource, left, takes)) = left.crossed(pool, &row.instance_type.capacity) else { continue };
-        let this = (takes - left, resource, row.instance_type.name.as_str(), left, takes);
+    for row in state.rows.ones().filter(|row| fits(&class.need, &table.rows[*row].room)) {
+        let Some((resource, left, takes)) = left.crossed(pool, row) else { continue };
+        let this = (takes - left, resource, table.rows[row].instance_type.name.as_str(), left, takes);
         if least.is_none_or(|known| this < known) {
             least = Some(this);
         }
