@@ -318,6 +318,9 @@ fn a_vetoed_removal_is_asked_again_later_and_not_at_once() {
     assert_eq!(common::door::names(&actions), ["delete"], "without the veto it goes");
 }
 
+/// Reservation and what is left of it, whether the asker has volumes, and its grace period.
+type Told = (String, i64, i64, i64);
+
 /// The catalogue with two instances left of a capacity reservation.
 fn with_reservation() -> Event {
     let mut all = catalog("default");
@@ -344,7 +347,7 @@ fn policies_are_told_of_reservations_volumes_and_grace() {
     for pod in [patient, stateful] {
         engine.handle(&Event::Pod(Box::new(pod)), NOW);
     }
-    let seen: Arc<Mutex<BTreeSet<(String, i64, i64, i64)>>> = Arc::default();
+    let seen: Arc<Mutex<BTreeSet<Told>>> = Arc::default();
     let notes = Arc::clone(&seen);
     let price = move |words: &Words, tables: &Pricing| {
         let (candidates, askers) = (&tables.candidates, &tables.askers);
