@@ -21,7 +21,7 @@ clusters: ## 10,000 random clusters with every constraint, broken seeds named (C
 storms: ## ten thousand storms over the simulated cluster (STORMS=N for as many); the last line counts seeds and breaks
 	@STORMS=$${STORMS:-10000} cargo test --release --locked -q -p whittle-sim --test sim storms::storms -- --nocapture
 
-e2e: ## the stories on real servers (STORIES="inflate crash" for some); needs go, python3 and kubectl
+e2e: ## the stories on real servers (STORIES="inflate crash" for some); needs go and python3
 	@cargo run --locked -q -p whittle-e2e -- run $(STORIES)
 
 bed: ## start those servers and leave them running; `cargo run -p whittle-e2e -- down` ends them

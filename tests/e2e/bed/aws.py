@@ -162,7 +162,8 @@ def show():
     ec2 = ec2_backends[ACCOUNT][REGION]
     instances = [{
         "id": i.id, "type": i.instance_type, "zone": i.availability_zone,
-        "state": i.state, "spot": i.lifecycle == "spot", "image": i.image_id, "subnet": i.subnet_id, "name": i.private_dns_name,
+        "state": i.state, "spot": i.lifecycle == "spot",
+        "price": round(1e6 * price("spot" if i.lifecycle == "spot" else "on-demand", i.instance_type, i.availability_zone)), "image": i.image_id, "subnet": i.subnet_id, "name": i.private_dns_name,
         "tags": tags_of(i), "groups": sorted(g.id for g in i.security_groups), "user_data": plain(i.user_data),
         "volumes": [tags_of(ec2.volumes[b.volume_id]) for b in i.block_device_mapping.values() if b.volume_id in ec2.volumes],
     } for r in ec2.reservations.values() for i in r.instances]

@@ -16,6 +16,8 @@ pub(crate) struct Instance {
     pub(crate) instance_type: String,
     pub(crate) zone: String,
     pub(crate) spot: bool,
+    /// What it costs, in millionths of a dollar an hour.
+    pub(crate) price: u64,
     pub(crate) image: String,
     pub(crate) groups: Vec<String>,
     pub(crate) tags: BTreeMap<String, String>,
@@ -77,6 +79,7 @@ impl Aws {
             instance_type: text(instance, "/type").to_owned(),
             zone: text(instance, "/zone").to_owned(),
             spot: instance["spot"] == true,
+            price: instance["price"].as_u64().unwrap_or_default(),
             image: text(instance, "/image").to_owned(),
             groups: strings(&instance["groups"]),
             tags: tags(&instance["tags"]),

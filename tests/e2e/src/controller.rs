@@ -190,9 +190,14 @@ impl Controller {
         (ticks(11) + ticks(12)) as f64 / 100.0
     }
 
-    /// Bytes of memory it holds.
-    pub(crate) fn memory(&self) -> u64 {
-        stat_field(self.process.pid(), 21).unwrap_or_default() * 4096
+    /// Bytes of memory it held at most.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(crate) fn peak_memory(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        Ok(peak.with_context(|| format!("{} has ended", self.name))? << 10)
     }
 }
 

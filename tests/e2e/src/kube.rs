@@ -23,6 +23,7 @@ pub(crate) const OVERLAYS: &str = "/apis/karpenter.sh/v1alpha1/nodeoverlays";
 /// An administrator at the API server.
 #[derive(Debug)]
 pub(crate) struct Kube {
+    kubectl: PathBuf,
     kubeconfig: PathBuf,
     proxy: String,
     agent: Agent,
@@ -35,9 +36,14 @@ pub(crate) fn agent() -> Agent {
 }
 
 impl Kube {
-    /// By kubeconfig, and by the port of a `kubectl proxy`.
-    pub(crate) fn new(kubeconfig: &Path, proxy_port: u16) -> Self {
-        Self { kubeconfig: kubeconfig.to_owned(), proxy: format!("http://127.0.0.1:{proxy_port}"), agent: agent() }
+    /// By kubectl with a kubeconfig, and by the port of a `kubectl proxy`.
+    pub(crate) fn new(kubectl: &Path, kubeconfig: &Path, proxy_port: u16) -> Self {
+        Self {
+            kubectl: kubectl.to_owned(),
+            kubeconfig: kubeconfig.to_owned(),
+            proxy: format!("http://127.0.0.1:{proxy_port}"),
+            agent: agent(),
+        }
     }
 
     /// Runs kubectl and answers with what it printed.
@@ -49,7 +55,7 @@ impl Kube {
     }
 
     fn kubectl_with(&self, input: &str, args: &[&str]) -> Result<String> {
-        let mut command = Command::new("kubectl");
+        let mut command = Command::new(&self.kubectl);
         command.arg("--kubeconfig").arg(&self.kubeconfig).args(args);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot run kubectl")?;

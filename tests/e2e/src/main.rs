@@ -22,7 +22,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::{Parser, Subcommand};
 
-use bed::Bed;
+use bed::{Bed, NotToBeHad};
 use controller::Binaries;
 use iam::Judge;
 use stage::Stage;
@@ -37,18 +37,26 @@ struct Arguments {
     /// Seconds from an instance to its Node
     #[arg(long, global = true, default_value_t = 2)]
     boot: u32,
+    /// By what limits are multiplied: more than 1 on a slow or busy machine
+    #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    patience: u64,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Tell the stories, one after another
+    /// Tell the stories, one after another; one that fails is told once more, and that is said
     Run {
         /// Some of them; all when empty
         names: Vec<String>,
         /// Keep the folder of the bed also when all is well
         #[arg(long)]
         keep: bool,
+        /// Tell no story again
+        #[arg(long)]
+        once: bool,
     },
+    /// Build the servers where they are missing; exit code 3 when this machine cannot have them
+    Build,
     /// Print the names of the stories
     List,
     /// Start a bed, leave it running, and print its environment
@@ -65,6 +73,9 @@ enum Command {
     Scale {
         /// How many nodes
         nodes: u32,
+        /// How many may go at a time; the default is that of a NodePool that says nothing
+        #[arg(long, default_value = "10%")]
+        budget: String,
     },
 }
 
@@ -74,7 +85,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("whittle-e2e: {error:#}");
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<NotToBeHad>() { 3 } else { 2 })
         }
     }
 }
@@ -93,9 +104,11 @@ fn passing() -> PathBuf {
 
 fn run(arguments: &Arguments) -> Result<bool> {
     process::end_all_when_told()?;
+    wait::be_patient(arguments.patience);
     match &arguments.command {
         Command::List => STORIES.iter().for_each(|story| println!("{:12} {}", story.name, story.tells)),
-        Command::Run { names, keep } => return tell(&chosen(names)?, arguments.boot, *keep),
+        Command::Run { names, keep, once } => return tell(&chosen(names)?, arguments.boot, *keep, *once),
+        Command::Build => Bed::build(&say)?,
         Command::Up { dir } => {
             let dir = standing(dir);
             ensure!(!Bed::is_left(&dir), "a bed runs already in {}; `down` ends it", dir.display());
@@ -108,11 +121,11 @@ fn run(arguments: &Arguments) -> Result<bool> {
             Bed::end_left(&dir)?;
             std::fs::remove_dir_all(&dir)?;
         }
-        Command::Scale { nodes } => {
+        Command::Scale { nodes, budget } => {
             let dir = passing();
             let bed = Bed::start(&dir, arguments.boot, &say)?;
             let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
-            let figures = scale::figures(&stage, *nodes).with_context(|| format!("logs are in {}", dir.display()))?;
+            let figures = scale::figures(&stage, *nodes, budget).with_context(|| format!("logs are in {}", dir.display()))?;
             for line in figures {
                 println!("{line}");
             }
@@ -135,20 +148,33 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Story>> {
 }
 
 /// Tells stories on one bed. Says whether all are true.
-fn tell(stories: &[&Story], boot: u32, keep: bool) -> Result<bool> {
+fn tell(stories: &[&Story], boot: u32, keep: bool, once: bool) -> Result<bool> {
     let dir = passing();
     let started = Instant::now();
     let bed = Bed::start(&dir, boot, &say)?;
     let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
     println!("{:14} ok     {:5.0} s", "bed", started.elapsed().as_secs_f32());
     let mut judge = Judge::new(&bed.repository("examples/aws/policies"))?;
-    let mut failed = stories.iter().filter(|story| !told(&stage, story, &mut judge)).count();
+    let (mut failed, mut again) = (0, Vec::new());
+    for story in stories {
+        if told(&stage, story, story.name, &mut judge) {
+            continue;
+        }
+        // These are many programs on a few cores: only what fails twice is taken for wrong, and what failed once is named.
+        again.push(story.name);
+        if once || !told(&stage, story, &format!("{}-again", story.name), &mut judge) {
+            failed += 1;
+        }
+    }
     if !permissions(&judge, stories.len() == STORIES.len()) {
         failed += 1;
     }
     drop(bed);
     println!("{} stories, {failed} FAILED, {:.0} s", stories.len(), started.elapsed().as_secs_f32());
-    if failed > 0 || keep {
+    if !again.is_empty() {
+        println!("failed at the first telling: {}", again.join(" "));
+    }
+    if !again.is_empty() || keep {
         println!("logs, journals and the audit log are in {}", dir.display());
     } else {
         std::fs::remove_dir_all(&dir)?;
@@ -165,23 +191,24 @@ fn permissions(judge: &Judge, whole: bool) -> bool {
     ok
 }
 
-fn told(stage: &Stage<'_>, story: &Story, judge: &mut Judge) -> bool {
+/// Tells a story under a name, by which its logs are called, and clears the stage.
+fn told(stage: &Stage<'_>, story: &Story, name: &str, judge: &mut Judge) -> bool {
     let started = Instant::now();
-    stage.open(story.name);
+    stage.open(name);
     // A story that panics is a story that failed; the bed goes on.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (story.run)(stage)));
     let outcome = outcome.unwrap_or_else(|_| Err(anyhow::anyhow!("it panicked")));
     let outcome = outcome.and_then(|()| judge.judge(&stage.bed.aws.records()?));
     let seconds = started.elapsed().as_secs_f32();
     match &outcome {
-        Ok(()) => println!("{:14} ok     {seconds:5.0} s", story.name),
-        Err(error) => println!("{:14} FAILED {seconds:5.0} s  {error:#}", story.name),
+        Ok(()) => println!("{name:14} ok     {seconds:5.0} s"),
+        Err(error) => println!("{name:14} FAILED {seconds:5.0} s  {error:#}"),
     }
     if outcome.is_err() {
-        note(stage, story.name);
+        note(stage, name);
     }
     if let Err(error) = stage.clear() {
-        println!("{:14} the stage could not be cleared: {error:#}", story.name);
+        println!("{name:14} the stage could not be cleared: {error:#}");
         return false;
     }
     outcome.is_ok()

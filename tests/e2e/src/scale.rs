@@ -15,11 +15,11 @@ use crate::wait::until;
 ///
 /// # Errors
 /// When they do not come or go.
-pub(crate) fn figures(stage: &Stage<'_>, nodes: u32) -> Result<Vec<String>> {
+pub(crate) fn figures(stage: &Stage<'_>, nodes: u32, budget: &str) -> Result<Vec<String>> {
     stage.open("scale");
     let controller = stage.controller_with(&Start { environment: &[("DISABLE_LEADER_ELECTION", "true")] })?;
     stage.apply(include_str!("../manifests/class.yaml"))?;
-    stage.apply(include_str!("../manifests/pool-scale.yaml"))?;
+    stage.apply(&include_str!("../manifests/pool-scale.yaml").replace("BUDGET", budget))?;
     stage.pool_is_ready("default")?;
     stage.apply(include_str!("../manifests/apart.yaml"))?;
     stage.bed.aws.told(&json!({ "zero": true }))?;
@@ -30,22 +30,27 @@ pub(crate) fn figures(stage: &Stage<'_>, nodes: u32) -> Result<Vec<String>> {
     let ready = began.elapsed();
     until("the books balance", 60, || stage.books_balance(Some(wanted)))?;
     let mut lines = vec![format!(
-        "{nodes} pods ready after {:.1} s; controller {:.1} s CPU, {} MB memory",
+        "{nodes} pods ready after {:.1} s; controller {:.1} s CPU, {} MB memory at most",
         ready.as_secs_f32(),
         controller.cpu_seconds() - cpu,
-        controller.memory() >> 20
+        controller.peak_memory()? >> 20
     )];
     lines.push(writes(&audit.writes()?, nodes));
     let calls = stage.bed.aws.calls()?;
     lines.push(format!("EC2 calls, with those of the joiner: {}", shown(calls.iter().map(|(call, n)| (call.as_str(), *n)))));
-    let began = Instant::now();
+    let (began, cpu) = (Instant::now(), controller.cpu_seconds());
     stage.bed.kube.scale("apart", 0)?;
-    until("the nodes are gone", 900, || {
+    until("the nodes are gone", 1200, || {
         let left = stage.bed.kube.nodes()?.len();
         ensure!(left == 0, "{left} are left");
         Ok(())
     })?;
-    lines.push(format!("back to no nodes after {:.0} s (budget 100 %, consolidateAfter 10 s)", began.elapsed().as_secs_f32()));
+    lines.push(format!(
+        "back to no nodes after {:.0} s (budget {budget}, consolidateAfter 10 s); controller {:.1} s CPU, {} MB memory at most",
+        began.elapsed().as_secs_f32(),
+        controller.cpu_seconds() - cpu,
+        controller.peak_memory()? >> 20
+    ));
     Ok(lines)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::bed::{Bed, CLUSTER};
 use crate::controller::{Binaries, Controller, NAMESPACE, RELEASE, Start};
 use crate::kube::{self, name};
-use crate::wait::until;
+use crate::wait::{patient, until};
 
 /// The lease by which replicas take turns.
 pub(crate) const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
@@ -98,7 +98,8 @@ impl<'b> Stage<'b> {
         ] {
             args.extend(["--set", value]);
         }
-        args.extend(["--wait", "--timeout", "60s"]);
+        let patience = format!("{}s", patient(60));
+        args.extend(["--wait", "--timeout", &patience]);
         args.extend(more);
         self.changed.set(!more.is_empty());
         self.bed.helm(&args).map(drop)

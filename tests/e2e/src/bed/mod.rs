@@ -19,6 +19,7 @@ use crate::kube::{self, Kube};
 use crate::process::{Process, output};
 use crate::wait::until;
 use keys::Keys;
+pub(crate) use programs::NotToBeHad;
 use programs::Programs;
 
 /// Name of the cluster, of its queue, and of what is tagged for it.
@@ -56,6 +57,14 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
+    /// Builds what is missing and starts nothing.
+    ///
+    /// # Errors
+    /// [`NotToBeHad`].
+    pub(crate) fn build(say: &dyn Fn(&str)) -> Result<()> {
+        Programs::ready(say)?.stages().context(NotToBeHad).map(drop)
+    }
+
     /// Builds what is missing and starts everything; an instance takes `boot` seconds to become a Node.
     ///
     /// # Errors
@@ -67,7 +76,7 @@ impl Bed {
         let ports = free_ports()?;
         let keys = Keys::make(&dir.join("pki"))?;
         let kubeconfig = keys.kubeconfig(&server(ports), "admin")?;
-        let (kube, aws) = (Kube::new(&kubeconfig, ports.proxy), Aws::new(ports.aws));
+        let (kube, aws) = (Kube::new(&programs.bin("kubectl"), &kubeconfig, ports.proxy), Aws::new(ports.aws));
         let bed = Self { dir, kube, aws, programs, keys, ports, processes: Vec::new().into() };
         bed.start_all(boot).with_context(|| format!("the bed does not start; its logs are in {}", bed.dir.display()))?;
         Ok(bed)

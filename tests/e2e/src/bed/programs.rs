@@ -20,6 +20,16 @@ const STAGES: [&str; 4] = [
     "pod/fast/pod-complete.yaml",
 ];
 
+/// Why there is no bed: its programs are not there, and cannot be built or fetched.
+#[derive(Debug)]
+pub(crate) struct NotToBeHad;
+
+impl std::fmt::Display for NotToBeHad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the servers of the bed cannot be had on this machine")
+    }
+}
+
 /// Where the programs are.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -35,14 +45,20 @@ impl Programs {
     /// Builds what is missing; minutes the first time.
     ///
     /// # Errors
-    /// When a tool is missing or a build fails.
+    /// [`NotToBeHad`] when a tool is missing, what it fetches cannot be reached, or a build fails.
     pub(crate) fn ready(say: &dyn Fn(&str)) -> Result<Self> {
+        Self::found(say).context(NotToBeHad)
+    }
+
+    fn found(say: &dyn Fn(&str)) -> Result<Self> {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
         let cache = cache()?;
         let here = Self { bin: cache.join("bin"), python: cache.join("venv/bin/python"), root };
         std::fs::create_dir_all(&here.bin)?;
         here.kubernetes(say)?;
-        here.build("etcd", say, |bin, bed| go_build(&bed.join("etcd"), bin, "-s -w", &["go.etcd.io/etcd/server/v3"], Some("etcd")))?;
+        here.build("etcd", say, |bin, bed| {
+            go_build(&bed.join("etcd"), bin, "-s -w", &["go.etcd.io/etcd/server/v3".to_owned()], Some("etcd"))
+        })?;
         here.build("kwok", say, |bin, bed| go_install(bed, bin, &format!("{KWOK}/cmd/kwok@{KWOK_VERSION}")))?;
         here.build("helm", say, |bin, bed| go_install(bed, bin, HELM))?;
         here.moto(&cache, say)?;
@@ -68,11 +84,12 @@ impl Programs {
     }
 
     fn kubernetes(&self, say: &dyn Fn(&str)) -> Result<()> {
-        const NAMES: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
-        if NAMES.iter().all(|name| self.bin(name).exists()) {
+        const NAMES: [&str; 4] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
+        let missing: Vec<&str> = NAMES.into_iter().filter(|name| !self.bin(name).exists()).collect();
+        if missing.is_empty() {
             return Ok(());
         }
-        say("building kube-apiserver, kube-controller-manager and kube-scheduler: some minutes, and 4 GB for Go's cache");
+        say(&format!("building {}: some minutes, and 4 GB for Go's cache", missing.join(", ")));
         let (major, minor, patch) = KUBERNETES;
         // Without them /version is empty, and Helm refuses charts that ask for a version.
         let stamp = |package: &str| {
@@ -87,8 +104,8 @@ impl Programs {
             said.map(|(name, value)| format!("-X {package}.{name}={value}")).join(" ")
         };
         let flags = format!("-s -w {} {}", stamp("k8s.io/component-base/version"), stamp("k8s.io/client-go/pkg/version"));
-        let packages = NAMES.map(|name| format!("k8s.io/kubernetes/cmd/{name}"));
-        go_build(&self.bed("k8s"), &self.bin, &flags, &packages.each_ref().map(String::as_str), None)
+        let packages: Vec<String> = missing.iter().map(|name| format!("k8s.io/kubernetes/cmd/{name}")).collect();
+        go_build(&self.bed("k8s"), &self.bin, &flags, &packages, None)
     }
 
     fn moto(&self, cache: &Path, say: &dyn Fn(&str)) -> Result<()> {
@@ -124,7 +141,7 @@ fn cache() -> Result<PathBuf> {
     Ok(cache.context("there is no home folder for the cache; set XDG_CACHE_HOME")?.join("whittle/testbed"))
 }
 
-fn go_build(module: &Path, bin: &Path, flags: &str, packages: &[&str], name: Option<&str>) -> Result<()> {
+fn go_build(module: &Path, bin: &Path, flags: &str, packages: &[String], name: Option<&str>) -> Result<()> {
     let to = name.map_or_else(|| format!("{}/", bin.display()), |name| bin.join(name).display().to_string());
     let mut go = Command::new("go");
     go.current_dir(module)

@@ -98,7 +98,7 @@ pub(super) fn kwok(bed: &Bed) -> Server {
 }
 
 pub(super) fn proxy(bed: &Bed) -> Server {
-    let mut command = Command::new("kubectl");
+    let mut command = Command::new(bed.programs.bin("kubectl"));
     command.args(["--kubeconfig=pki/admin.conf", "proxy", &format!("--port={}", bed.ports.proxy)]);
     ("proxy", command)
 }

@@ -2,10 +2,12 @@
 
 mod crash;
 mod crds;
+mod drain;
 mod helm;
 mod inflate;
 mod interruption;
 mod journal;
+mod moves;
 mod nomination;
 mod observe;
 mod policy;
@@ -36,7 +38,7 @@ const fn story(name: &'static str, tells: &'static str, run: fn(&Stage<'_>) -> R
 }
 
 /// All of them.
-pub(crate) const STORIES: [Story; 18] = [
+pub(crate) const STORIES: [Story; 23] = [
     story("inflate", "the walk-through: five pods come and go, and a node with them", inflate::tell),
     story("helm", "the chart goes and comes again, the nodes stay", helm::tell),
     story("crds", "good manifests are taken, wrong ones refused in words", crds::tell),
@@ -54,6 +56,11 @@ pub(crate) const STORIES: [Story; 18] = [
     story("nomination", "pods are bound where they were planned", nomination::tell),
     story("observe", "mode Observe plans and writes nothing", observe::tell),
     story("interruption", "a spot node is drained and replaced in time", interruption::tell),
+    story("consolidation", "nodes too large are replaced, nodes too many go", moves::consolidation),
+    story("drift", "a changed NodePool exchanges its nodes, one at a time", moves::drift),
+    story("expiry", "nodes that are too old go", moves::expiry),
+    story("kept", "pods and nodes that must not be disrupted are not", moves::kept),
+    story("drain", "a drain waits for PodDisruptionBudgets, until there is a deadline", drain::tell),
     // Last: it reads what all the others wrote down.
     story("journal", "every journal of the run replays to the same actions", journal::tell),
 ];

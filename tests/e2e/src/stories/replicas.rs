@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::controller::Controller;
 use crate::stage::Stage;
-use crate::wait::until;
+use crate::wait::{until, within};
 
 /// A lease lasts fifteen seconds; looked at every two.
 const TAKEN_OVER: u64 = 30;
@@ -31,7 +31,7 @@ pub(super) fn tell(stage: &Stage<'_>) -> Result<()> {
     let third = stage.controller()?;
     ensure!(third.leads().is_err(), "a third replica acts beside the leader");
     ensure!(other.stop(), "the leader does not end when it is asked to");
-    until("the third takes over at once", 6, || third.leads())?;
+    within("the third takes over at once", 8, || third.leads())?;
     stage.bed.kube.scale("inflate", 45)?;
     stage.pods_run("inflate", 45, 90)?;
     until("the books balance", 30, || stage.books_balance(None))?;
