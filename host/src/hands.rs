@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use whittle_cloud::CloudError;
 use whittle_cloud::fleet::{Ended, Fleet, LaunchOrder, LaunchSettings};
 use whittle_cluster::write::{EventKind, Gate, Recorder, WriteError, Writer, Written};
-use whittle_model::{Action, Event, LaunchFailure, NodeClaim, Outcome};
+use whittle_model::{Action, Event, LaunchFailure, NodeClaim, OfferingKey, Outcome};
 
 use crate::brain::Inbox;
 use crate::clock;
@@ -77,8 +77,8 @@ impl Doors {
         match order {
             Order::Cluster(action) => self.write(action).await,
             // Calls to AWS gather into batches while they wait, so none waits for another.
-            Order::Launch { claim, adopt, taken } => {
-                tokio::spawn(async move { doors.launch(*claim, adopt, taken).await });
+            Order::Launch { claim, adopt, taken, sold_out } => {
+                tokio::spawn(async move { doors.launch(*claim, adopt, taken, sold_out).await });
             }
             Order::Terminate { claim, provider_id } => {
                 tokio::spawn(async move { doors.terminate(claim, provider_id).await });
@@ -132,7 +132,7 @@ impl Doors {
         }
     }
 
-    async fn launch(&self, claim: NodeClaim, adopt: bool, taken: BTreeSet<String>) {
+    async fn launch(&self, claim: NodeClaim, adopt: bool, taken: BTreeSet<String>, sold_out: BTreeSet<OfferingKey>) {
         let name = claim.name.clone();
         let ready = self.shelf.open().classes.get(&claim.node_class).cloned();
         let Some(ready) = ready else {
@@ -143,15 +143,8 @@ impl Doors {
         if !self.gate.is_open() {
             return;
         }
-        let order = LaunchOrder {
-            claim,
-            adopt,
-            taken,
-            class: ready.class,
-            catalog: ready.catalog,
-            sold_out: BTreeSet::new(),
-            settings: self.launch,
-        };
+        let (class, catalog) = (ready.class, ready.catalog);
+        let order = LaunchOrder { claim, adopt, taken, class, catalog, sold_out, settings: self.launch };
         let outcome = self.fleet.launch(order, clock::now()).await;
         self.tell(outcome).await;
     }

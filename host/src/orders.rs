@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use whittle_engine::World;
-use whittle_model::{Action, NodeClaim, keys};
+use whittle_model::{Action, NodeClaim, OfferingKey, keys};
 
 /// One thing for a door to do.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub enum Order {
         adopt: bool,
         /// Provider ids that other claims have.
         taken: BTreeSet<String>,
+        /// Offerings that are left alone: they were sold out, or taken back, not long ago.
+        sold_out: BTreeSet<OfferingKey>,
     },
     /// End the instance of a claim.
     Terminate {
@@ -105,7 +107,8 @@ pub fn order(action: Action, world: &World) -> Option<Order> {
             let group = claim.annotations.get(keys::LAUNCH_GROUP);
             let same = |other: &&NodeClaim| other.annotations.get(keys::LAUNCH_GROUP) == group && !other.status.provider_id.is_empty();
             let taken = if adopt { world.claims().filter(same).map(|c| c.status.provider_id.clone()).collect() } else { BTreeSet::new() };
-            Order::Launch { claim: Box::new(claim), adopt, taken }
+            let sold_out = world.sold_out().cloned().collect();
+            Order::Launch { claim: Box::new(claim), adopt, taken, sold_out }
         }
         Action::Terminate { claim } => {
             let provider_id = world.claim(&claim)?.status.provider_id.clone();
@@ -137,7 +140,7 @@ pub fn order(action: Action, world: &World) -> Option<Order> {
 #[cfg(test)]
 mod tests {
     use whittle_engine::Engine;
-    use whittle_model::{Event, Timestamp};
+    use whittle_model::{CapacityType, Event, Interruption, Timestamp};
 
     use super::*;
 
@@ -166,6 +169,21 @@ mod tests {
         };
         assert_eq!(taken(true), ["aws:///z/i-b"]);
         assert_eq!(taken(false), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_launch_leaves_alone_what_was_taken_back() {
+        let mut engine = engine();
+        let mut bought = claim("spot", "three", "aws:///z/i-spot");
+        (bought.status.instance_type, bought.status.zone) = ("c7a.medium".to_owned(), "z".to_owned());
+        (bought.status.capacity_type, bought.status.launched) = (Some(CapacityType::Spot), Some(Timestamp(0)));
+        engine.handle(&Event::Claim(Box::new(bought)), Timestamp(0));
+        let warning = Event::Interrupted { provider_id: "aws:///z/i-spot".to_owned(), what: Interruption::SpotInterrupted };
+        engine.handle(&warning, Timestamp(1));
+        let Some(Order::Launch { sold_out, .. }) = order(Action::Launch { claim: "a".to_owned(), adopt: false }, engine.world()) else {
+            panic!("a launch is ordered");
+        };
+        assert_eq!(sold_out.iter().map(ToString::to_string).collect::<Vec<_>>(), ["spot c7a.medium z"]);
     }
 
     #[test]

@@ -275,6 +275,11 @@ impl World {
         self.usage.get(node).into_iter().flat_map(|usage| usage.pods.iter())
     }
 
+    /// Offerings that are left alone for a while because they were sold out or taken back.
+    pub fn sold_out(&self) -> impl Iterator<Item = &OfferingKey> {
+        self.sold_out.keys()
+    }
+
     /// Until when an offering is left alone because it was sold out.
     #[must_use]
     pub fn sold_out_until(&self, offering: &OfferingKey) -> Option<Timestamp> {
