@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use whittle_bench::filter::Filter;
-use whittle_bench::runs::{BenchError, contract, moves, packing, policies, speed};
+use whittle_bench::runs::{BenchError, contract, moves, packing, policies, speed, standing};
 
 const HELP: &str = "\
 usage: whittle-bench [FILTER...]
@@ -17,10 +17,13 @@ B1/N[/sizes|/anti][/full]  pods a second on Karpenter's 400 synthetic types, its
 B1/5000/distinct       no two pods ask for the same
 B2/N[/drawn]           growth from N/10 to N pods; `drawn` are generated pods
 B3/4000/respect|ignore identical pods with preferences that cannot all hold
+B4/1000[/full]         a plan for 1,000 pods beside 100,000 on 5,000 nodes, 20 pools of every type, ten
+                       daemons; `full` when no node has room
 B5/N[/spread]          a look for moves at N full nodes with ten pods each, none of which can be moved
 B6/N                   a look at N nodes whose workloads were halved: time, and cost after its moves to the bound
 B7/MIX/N/SET           cost of six mixes on c/m/r types of us-east-1, on-demand: SET le32 (at most 32
                        vCPU) or all; B7/mean/N/SET their mean
+B8/N                   in that cluster, from N pods that come to the first action
 B10/row/N              a policy's time for a row in calls of N rows: the reference kernel by columns, by row
                        accessors, natively, and given a list<record> instead
 B10/call               a call with one row
@@ -64,9 +67,11 @@ fn run(filter: &Filter) -> Result<usize, BenchError> {
     speed::b1(filter, &mut line)?;
     speed::b2(filter, &mut line)?;
     speed::b3(filter, &mut line)?;
+    standing::b4(filter, &mut line)?;
     moves::b5(filter, &mut line)?;
     moves::b6(filter, &mut line)?;
     packing::b7(filter, &mut line)?;
+    standing::b8(filter, &mut line)?;
     contract::b10(filter, &mut line)?;
     policies::b10(filter, &mut line)?;
     Ok(lines)

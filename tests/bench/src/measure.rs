@@ -29,6 +29,13 @@ impl Times {
         self.0.get(self.0.len() / 2).copied().unwrap_or_default()
     }
 
+    /// The shortest that so many percent do not exceed.
+    #[must_use]
+    pub fn quantile(&self, percent: usize) -> Duration {
+        let at = (self.0.len() * percent).div_ceil(100).saturating_sub(1);
+        self.0.get(at).copied().unwrap_or_default()
+    }
+
     /// The median in seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {

@@ -6,6 +6,7 @@ pub mod moves;
 pub mod packing;
 pub mod policies;
 pub mod speed;
+pub mod standing;
 
 /// Where finished lines go.
 pub type Line<'a> = &'a mut dyn FnMut(String);

@@ -129,7 +129,7 @@ fn cluster(count: usize, pods: usize, spread: bool) -> Result<Vec<Event>, BenchE
     Ok(events)
 }
 
-fn bought(catalog: &Catalog, kind: &InstanceType, zone: &str, name: &str) -> (NodeClaim, Node) {
+pub(super) fn bought(catalog: &Catalog, kind: &InstanceType, zone: &str, name: &str) -> (NodeClaim, Node) {
     let mut labels = kind.labels.clone();
     for (key, value) in
         [(keys::NODE_POOL, markets::POOL), (keys::NODE_CLASS, markets::POOL), (keys::ZONE, zone), (keys::CAPACITY_TYPE, "on-demand")]
