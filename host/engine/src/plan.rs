@@ -12,6 +12,7 @@ pub(crate) mod field;
 pub(crate) mod finish;
 pub(crate) mod flexible;
 pub(crate) mod greedy;
+pub(crate) mod guided;
 pub(crate) mod judge;
 pub(crate) mod limits;
 pub(crate) mod menu;
@@ -40,7 +41,7 @@ use crate::world::World;
 use bins::Bins;
 use classes::{Class, Member};
 use finish::Priced;
-use greedy::{Bench, Draft, Ground};
+use greedy::{Bench, Draft, Ground, Manner};
 use limits::Remaining;
 use menu::Menus;
 use premises::Premises;
@@ -246,7 +247,7 @@ fn yardstick_of(world: &World, pods: &[Member<'_>], scorer: &mut dyn Scorer, now
     let untouched = Remaining::untouched(&scene.tables);
     let runs = classes::runs(&scene.classes, &left);
     let mut bench = scene.bench(&mut pricer);
-    let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut untouched.clone() };
+    let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut untouched.clone(), manner: Manner::default() };
     let mut draft = greedy::pack(&mut bench, &mut ground, &runs);
     let greedy = finish::finish(&mut bench, draft.clone(), "greedy", untouched.clone())?;
     for (class, count) in &greedy.unplaced {
@@ -307,16 +308,18 @@ fn portfolio(
     tally: &Tally,
     remaining: &Remaining,
 ) -> Result<(Priced, Micros), ScorerFailure> {
-    let (mut draft, greedy) = greedy;
-    draft.unplaced.clear();
-    let stays = |claim: &greedy::OpenClaim| {
-        bench.tables.pools[claim.pool].reserved || claim.content.iter().any(|(c, _)| bench.classes[*c].sociable())
-    };
-    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(stays);
-    if !fixed.is_empty() {
-        return beside(world, bench, seats, translated, (fixed, free, greedy), tally, remaining);
+    let (draft, greedy) = greedy;
+    let sociable = |bench: &Bench<'_, '_>, claim: &greedy::OpenClaim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable());
+    let social = world.settings.improvement_steps > 0 && draft.claims.iter().any(|claim| sociable(bench, claim));
+    let guided = if social { guided::guided(bench, seats, translated, &greedy, tally, remaining)? } else { None };
+    if let Some(guided) = guided {
+        let (best, bound) = beside(world, bench, seats, translated, guided, tally, remaining)?;
+        return Ok((judge::better(world, bench, seats, greedy, best, tally, remaining)?, bound));
     }
-    let draft = Draft { claims: free, ..Draft::default() };
+    let stays = |claim: &greedy::OpenClaim| bench.tables.pools[claim.pool].reserved || sociable(bench, claim);
+    if draft.claims.iter().any(stays) {
+        return beside(world, bench, seats, translated, (draft, greedy), tally, remaining);
+    }
     let start = translated.packing(bench, &draft);
     let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
     let solved = translated.draft(bench, &solution.packing, &mut tally.clone(), remaining);
@@ -332,10 +335,14 @@ fn beside(
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
     all: &cost::Translated,
-    (fixed, free, greedy): (Vec<greedy::OpenClaim>, Vec<greedy::OpenClaim>, Priced),
+    (draft, greedy): (Draft, Priced),
     tally: &Tally,
     remaining: &Remaining,
 ) -> Result<(Priced, Micros), ScorerFailure> {
+    let stays = |claim: &greedy::OpenClaim| {
+        bench.tables.pools[claim.pool].reserved || claim.content.iter().any(|(c, _)| bench.classes[*c].sociable())
+    };
+    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(stays);
     let bound = pack::bound(&all.problem).rank;
     if free.is_empty() {
         return Ok((greedy, bound));

@@ -3,13 +3,13 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use common::{GIB, NOW, ZONES, any_of, basics, bound, labels, node, objections, pod, pool, taint, told};
+use common::{GIB, NOW, ZONES, any_of, basics, bound, catalog, labels, node, objections, pod, pool, settings, taint, told};
 use whittle_engine::{Engine, Plan};
 use whittle_model::{
-    Effect, Event, LabelSelector, ListPrice, Node, NodePool, Packing, Pod, PodAffinityTerm, SelectorOperator, SelectorRequirement,
-    Settings, Taint, TopologySpread, keys,
+    Effect, Event, InstanceType, LabelSelector, ListPrice, Node, NodePool, Packing, Pod, PodAffinityTerm, SelectorOperator,
+    SelectorRequirement, Settings, Taint, TopologySpread, keys,
 };
 
 const A: &str = ZONES[0];
@@ -156,11 +156,14 @@ fn pods_spread_over_zones_and_nodes() {
     for (key, skew, pods, expected) in
         [(keys::ZONE, 1, 6, vec![2, 2, 2]), (keys::ZONE, 1, 7, vec![2, 2, 3]), (keys::ZONE, 5, 5, vec![5]), (keys::ZONE, 1, 1, vec![1])]
     {
-        let outcome = Cluster::of(spreading(web(pods), &[spread(key, skew, "web")])).plan();
+        // Two small nodes in two zones may be cheaper where the skew allows that.
+        let settings = Some(Settings { packing: Packing::Greedy, ..settings() });
+        let outcome = Cluster { settings, ..Cluster::of(spreading(web(pods), &[spread(key, skew, "web")])) }.plan();
         assert_eq!(outcome.by_zone("web"), expected, "{pods} with skew {skew}");
         assert!(outcome.plan.nodes.iter().all(|n| n.claim.requirements.get(keys::ZONE).is_some_and(|r| r.single().is_some())));
     }
-    let outcome = Cluster::of(spreading(web(5), &[spread(keys::HOSTNAME, 2, "web")])).plan();
+    let settings = Some(Settings { packing: Packing::Greedy, ..settings() });
+    let outcome = Cluster { settings, ..Cluster::of(spreading(web(5), &[spread(keys::HOSTNAME, 2, "web")])) }.plan();
     let mut counts: Vec<usize> = outcome.plan.nodes.iter().map(|n| n.pods.len()).collect();
     counts.sort_unstable();
     assert_eq!((counts.iter().sum::<usize>(), counts.iter().max()), (5, Some(&2)));
@@ -490,4 +493,23 @@ fn greedy_alone_keeps_the_rules_too() {
     let settings = Settings { packing: Packing::Greedy, ..common::settings() };
     let outcome = Cluster { settings: Some(settings), ..Cluster::of(spreading(web(6), &[spread(keys::ZONE, 1, "web")])) }.plan();
     assert_eq!(outcome.by_zone("web"), vec![2, 2, 2]);
+}
+
+#[test]
+fn pods_that_look_at_company_are_packed_for_cost_and_ec2_keeps_its_choice() {
+    let of = |count: usize, name: &str, cpu, memory| -> Vec<Pod> {
+        let member = |n| Pod { labels: labels(&[("app", name)]), ..pod(&format!("{name}-{n:02}"), cpu, memory) };
+        (0..count).map(member).collect()
+    };
+    let web = spreading(of(24, "web", 700, 3 * GIB), &[spread(keys::ZONE, 1, "web")]);
+    let lone = apart(of(5, "lone", 300, GIB), &[term(keys::HOSTNAME, "lone")]);
+    let outcome = Cluster::of(web.into_iter().chain(lone)).plan();
+    let choice = outcome.plan.choice.as_ref().unwrap();
+    assert!(choice.cost.0 * 100 <= choice.greedy.0 * 95, "{} is hardly less than the greedy's {}", choice.cost, choice.greedy);
+    assert_eq!(outcome.by_zone("web"), vec![8, 8, 8]);
+    for node in &outcome.plan.nodes {
+        let holds = |of: &&InstanceType| node.claim.requests.iter().all(|(name, amount)| of.allocatable.get(name) >= amount);
+        let able: BTreeSet<String> = catalog("default").types.iter().filter(holds).map(|of| of.name.clone()).collect();
+        assert_eq!(node.claim.requirements.get(keys::INSTANCE_TYPE).unwrap().values(), &able, "{}", node.claim.name);
+    }
 }

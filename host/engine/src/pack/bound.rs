@@ -52,6 +52,21 @@ pub fn bound(problem: &Problem) -> Bound {
     of_parts(&part::split(problem).0).0
 }
 
+/// What a bin of each kind can be worth at most in the duals of the bound, by its rank: 1 where it just pays, 0 where another
+/// kind is better in every respect or nothing goes into it.
+#[must_use]
+pub fn promises(problem: &Problem) -> Vec<f64> {
+    let (parts, _) = part::split(problem);
+    let (_, guides) = of_parts(&parts);
+    let mut promises = vec![0.0f64; problem.kinds.len()];
+    for (part, guide) in parts.iter().zip(guides) {
+        for (kind, promise) in part.kinds.iter().zip(guide.promise) {
+            promises[*kind as usize] = promise;
+        }
+    }
+    promises
+}
+
 /// The bound of all parts together, and the guide of each.
 pub(super) fn of_parts(parts: &[Part]) -> (Bound, Vec<Guide>) {
     let (duals, guides): (Vec<Duals>, Vec<Guide>) = parts.iter().map(of_part).unzip();

@@ -10,7 +10,7 @@ use whittle_model::{Micros, Toleration};
 use super::amounts::fits;
 use super::bins::repelling;
 use super::classes::Class;
-use super::greedy::{Bench, Draft, Ground, OpenClaim, charge, clear_of_daemons, open};
+use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, charge, clear_of_daemons, open};
 use super::limits::Remaining;
 use super::ports::PortUse;
 use super::states::{ProfileId, StateId};
@@ -202,6 +202,18 @@ impl Translated {
         self.classes[number as usize]
     }
 
+    /// By table and row: what a node of it can be worth at most by the duals of the bound, by its rank (1 where it just pays,
+    /// 0 where another is better in every respect), and that rank.
+    pub(crate) fn promises(&self, bench: &Bench<'_, '_>) -> Vec<Vec<(f64, Micros)>> {
+        let none = |table: &super::tables::PoolTable<'_>| vec![(0.0, Micros(i64::MAX)); table.rows.len()];
+        let mut of_rows: Vec<Vec<(f64, Micros)>> = bench.tables.pools.iter().map(none).collect();
+        for ((source, kind), promise) in self.sources.iter().zip(&self.problem.kinds).zip(crate::pack::promises(&self.problem)) {
+            let row = &mut of_rows[source.pool][bench.tables.pools[source.pool].offers[source.offer].row as usize];
+            *row = (promise.max(row.0), kind.rank.min(row.1));
+        }
+        of_rows
+    }
+
     /// A packing as a draft. Where merged requirements refuse what pairwise checks allowed, the
     /// pods concerned are opened anew by the greedy rule.
     pub(crate) fn draft(&self, bench: &mut Bench<'_, '_>, packing: &Packing, tally: &mut Tally, remaining: &Remaining) -> Draft {
@@ -215,7 +227,7 @@ impl Translated {
             }
         }
         for (class, count) in loose {
-            let mut ground = Ground { bins: None, tally: &mut *tally, remaining: &mut remaining.clone() };
+            let mut ground = Ground { bins: None, tally: &mut *tally, remaining: &mut remaining.clone(), manner: Manner::default() };
             reopen(bench, &mut draft, class, count, &mut ground);
         }
         draft
@@ -307,7 +319,7 @@ fn reopen(bench: &mut Bench<'_, '_>, draft: &mut Draft, number: usize, mut count
             return;
         };
         claim.take(bench, ground.tally, number, 1, state, &mut |_, _, _| ());
-        charge(bench, &claim, ground.remaining);
+        charge(bench, &claim, ground);
         count -= 1;
         while count > 0 && bench.topology.wishes(level, ground.tally, &mut wishes) {
             let Some(state) = claim.accepts(bench, Asking { class, level, wishes: &wishes, tally: ground.tally }) else { break };

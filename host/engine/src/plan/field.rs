@@ -1,4 +1,4 @@
-//! Open claims in the order in which they are asked: fewest pods first, then by age. Sets of claims
+//! Open claims in the order in which they are asked: fewest pods first, then by age, or by age alone. Sets of claims
 //! are bit masks, so that a pod passes over those that are known to refuse it sixty-four at a time.
 
 use super::greedy::OpenClaim;
@@ -109,12 +109,15 @@ pub(crate) struct Field {
     refused: Vec<Mask>,
     /// Claims that have no room for anything that is still to come.
     closed: Mask,
+    /// Whether they are asked by age alone.
+    oldest_first: bool,
 }
 
 impl Field {
     /// An empty field for so many keys, counters with so many crowds each, and levels.
-    pub(crate) fn new(domains: &[u32], crowds: &[u32], levels: usize) -> Self {
+    pub(crate) fn new(domains: &[u32], crowds: &[u32], levels: usize, oldest_first: bool) -> Self {
         Self {
+            oldest_first,
             reach: domains.iter().map(|count| vec![Mask::default(); *count as usize]).collect(),
             without: vec![Mask::default(); domains.len()],
             crowds: crowds.iter().map(|count| vec![Mask::default(); *count as usize]).collect(),
@@ -132,6 +135,7 @@ impl Field {
     }
 
     fn enter(&mut self, at: usize, pods: usize) {
+        let pods = if self.oldest_first { 0 } else { pods };
         if self.by_pods.len() <= pods {
             self.by_pods.resize_with(pods + 1, Sparse::default);
         }
@@ -140,6 +144,7 @@ impl Field {
     }
 
     fn leave(&mut self, at: usize, pods: usize) {
+        let pods = if self.oldest_first { 0 } else { pods };
         self.by_pods[pods].remove(at);
         if self.by_pods[pods].next_word(0).is_none() {
             self.occupied.remove(pods);
@@ -148,7 +153,7 @@ impl Field {
 
     /// A claim has more pods than `before`.
     pub(crate) fn moved(&mut self, at: usize, before: usize) {
-        if self.closed.word(at / 64) >> (at % 64) & 1 == 0 {
+        if !self.oldest_first && self.closed.word(at / 64) >> (at % 64) & 1 == 0 {
             self.leave(at, before);
             self.enter(at, self.claims[at].pods);
         }

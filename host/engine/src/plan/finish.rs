@@ -10,7 +10,7 @@ use whittle_model::{CapacityType, Micros, OfferingKey, Resources};
 use super::amounts::fits;
 use super::askers::{family_label, mix_column};
 use super::classes::runs;
-use super::greedy::{Bench, Draft, Ground, OpenClaim, pack};
+use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, pack};
 use super::limits::Remaining;
 use super::menu::{Menu, shortages};
 use super::mix::{Mix, Part};
@@ -164,7 +164,7 @@ pub(crate) fn second_helping(
             left.take(claim.pool, &claim.menu.largest);
         }
         let mut tally = counted(bench, tally, &best.claims);
-        let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut left.clone() };
+        let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut left.clone(), manner: Manner::default() };
         let draft = pack(bench, &mut ground, &runs(bench.classes, &counts));
         let more = finish_beside(bench, draft, best.method, &mut left, &best.claims)?;
         if more.claims.is_empty() {

@@ -7,6 +7,8 @@ mod open;
 
 pub(crate) use open::{charge, open};
 
+use fixedbitset::FixedBitSet;
+
 use super::amounts::{Amounts, add};
 use super::bins::Bins;
 use super::classes::{Class, Run};
@@ -61,11 +63,21 @@ pub(crate) struct Bench<'a, 'w> {
     pub(crate) menus: &'a mut Menus,
 }
 
+/// How a packer goes about it; as documented by default.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner<'g> {
+    /// Whether claims are asked by age, and not those with the fewest pods first.
+    pub(crate) oldest_first: bool,
+    /// By table: the rows to which new claims keep where that is possible.
+    pub(crate) favoured: Option<&'g [FixedBitSet]>,
+}
+
 /// What pods are placed on: what exists, if that is asked at all, and what may be bought.
 pub(crate) struct Ground<'g, 'w> {
     pub(crate) bins: Option<&'g mut Bins<'w>>,
     pub(crate) tally: &'g mut Tally,
     pub(crate) remaining: &'g mut Remaining,
+    pub(crate) manner: Manner<'g>,
 }
 
 /// What a claim says to a pod.
@@ -268,7 +280,7 @@ struct Packer {
 pub(crate) fn pack(bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs: &[Run]) -> Draft {
     let topology = &*bench.topology;
     let domains: Vec<u32> = (0..topology.keys()).map(|key| topology.domains(key)).collect();
-    let field = Field::new(&domains, &crowds(topology.counters.len(), bench.classes), topology.levels());
+    let field = Field::new(&domains, &crowds(topology.counters.len(), bench.classes), topology.levels(), ground.manner.oldest_first);
     let mut packer =
         Packer { field, draft: Draft::default(), wishes: Vec::new(), failed: vec![None; topology.levels()], least: Amounts::new() };
     let mut waiting = packer.pass(bench, ground, runs, &least(bench.classes, runs));
@@ -469,7 +481,7 @@ impl Packer {
             self.field.reaches(at, key, None, reach);
         }
         self.take(bench, ground.tally, at, number, state);
-        charge(bench, &self.field.claims[at], ground.remaining);
+        charge(bench, &self.field.claims[at], ground);
         true
     }
 

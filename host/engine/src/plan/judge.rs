@@ -8,7 +8,7 @@ use whittle_model::{Labels, Micros, Node, Pod, keys};
 use super::Seats;
 use super::classes::runs;
 use super::finish::{Finished, Priced, finish};
-use super::greedy::{Bench, Ground, pack};
+use super::greedy::{Bench, Ground, Manner, pack};
 use super::limits::Remaining;
 use super::topology::tally::Tally;
 use crate::scheduler::{Scheduler, queue_order};
@@ -65,7 +65,7 @@ fn bound_rank(
         counts[class] += 1;
     }
     let remaining = super::reserved::after(remaining, &priced.claims);
-    let mut ground = Ground { bins: None, tally: &mut tally.clone(), remaining: &mut remaining.clone() };
+    let mut ground = Ground { bins: None, tally: &mut tally.clone(), remaining: &mut remaining.clone(), manner: Manner::default() };
     let second = pack(bench, &mut ground, &runs(bench.classes, &counts));
     Ok(priced.rank + finish(bench, second, "greedy", remaining)?.rank)
 }

@@ -7,7 +7,7 @@ use whittle_model::PodKey;
 
 use super::bins::{self, Bins};
 use super::classes::{self, Class, Member};
-use super::greedy::{self, Bench, Draft, Ground};
+use super::greedy::{self, Bench, Draft, Ground, Manner};
 use super::limits::Remaining;
 use super::topology::asks::Aim;
 use super::topology::tally::{CounterId, Tally};
@@ -199,7 +199,7 @@ fn fill<'w>(
     let staying: BTreeSet<&PodKey> = kept.iter().map(|k| k.key).collect();
     let mut runs = classes::runs_among(bench.classes, &seats.left, &|key| !staying.contains(key));
     bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
-    let mut ground = Ground { bins: Some(bins), tally, remaining: &mut remaining.clone() };
+    let mut ground = Ground { bins: Some(bins), tally, remaining: &mut remaining.clone(), manner: Manner::default() };
     let draft = greedy::pack(bench, &mut ground, &runs);
     for (class, bin, count) in &draft.seated {
         seats.left[*class] -= count;

@@ -47,6 +47,9 @@ pub(crate) struct States {
     all: Vec<State>,
     known: Lookup<(u32, Requirements, FixedBitSet), StateId>,
     merged: Lookup<(StateId, ProfileId), Option<StateId>>,
+    /// What is left of a state with these rows alone, and with all that its requirements leave.
+    narrowed: Lookup<(StateId, FixedBitSet), Option<StateId>>,
+    widened: Lookup<StateId, StateId>,
     /// Requirements and asker.
     profiles: Vec<(Requirements, u32)>,
     profile_numbers: Lookup<(Requirements, u32), ProfileId>,
@@ -163,6 +166,20 @@ impl States {
         }
     }
 
+    /// The state of the same requirements in which every row remains that they leave.
+    pub(crate) fn widened(&mut self, tables: &Tables<'_>, id: StateId) -> StateId {
+        if let Some(known) = self.widened.get(&id) {
+            return *known;
+        }
+        let state = &self.all[id as usize];
+        let (table, purse, requirements) = (&tables.pools[state.pool], state.purse, state.requirements.clone());
+        let mut rows = FixedBitSet::with_capacity(table.rows.len());
+        rows.insert_range(..);
+        let wide = self.enter(table, purse, requirements, &rows, None).unwrap_or(id);
+        self.widened.insert(id, wide);
+        wide
+    }
+
     /// The state in which only the given rows remain; `None` when none does.
     pub(crate) fn cut(&mut self, tables: &Tables<'_>, id: StateId, keep: &dyn Fn(u32) -> bool) -> Option<StateId> {
         let state = &self.all[id as usize];
@@ -173,9 +190,14 @@ impl States {
         for row in state.rows.ones().filter(|row| !keep(row_number(*row))) {
             rows.remove(row);
         }
+        if let Some(known) = self.narrowed.get(&(id, rows.clone())) {
+            return *known;
+        }
         let (pool, purse) = (state.pool, state.purse);
         let (requirements, offers) = (state.requirements.clone(), state.offers.clone());
-        self.enter(&tables.pools[pool], purse, requirements, &rows, Some(&offers))
+        let narrow = self.enter(&tables.pools[pool], purse, requirements, &rows, Some(&offers));
+        self.narrowed.insert((id, rows), narrow);
+        narrow
     }
 
     /// The number of the state with these requirements within `rows` and `offers`.

@@ -13,7 +13,7 @@ use whittle_model::{Micros, PodKey, Scorer, Timestamp};
 use super::bins::{self, Bins};
 use super::classes::Member;
 use super::finish::{self, Priced};
-use super::greedy::{self, Ground};
+use super::greedy::{self, Ground, Manner};
 use super::limits::Remaining;
 use super::pricer::Pricer;
 use super::topology::tally::Tally;
@@ -232,7 +232,8 @@ impl<'w> Study<'w> {
         let mut runs = classes::runs(&self.scene.classes, &counts);
         let mut bench = self.scene.bench(&mut self.pricer);
         bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
-        let mut ground = Ground { bins: None, tally: &mut self.tally.clone(), remaining: &mut self.remaining.clone() };
+        let mut ground =
+            Ground { bins: None, tally: &mut self.tally.clone(), remaining: &mut self.remaining.clone(), manner: Manner::default() };
         let draft = greedy::pack(&mut bench, &mut ground, &runs);
         if !draft.unplaced.is_empty() {
             return Ok(None);

@@ -1,5 +1,7 @@
 //! New claims: the first pool that fits, and what a claim takes of its pool's limits.
 
+use fixedbitset::FixedBitSet;
+
 use super::super::amounts::fits;
 use super::super::limits::Remaining;
 use super::super::reserved;
@@ -21,7 +23,11 @@ pub(crate) fn open(
     (0..bench.tables.pools.len()).find_map(|pool| {
         let starts = reserved::starts(bench, pool, classes[number].asker, ground.remaining);
         let asking = Asking { class: &classes[number], level, wishes, tally: ground.tally };
-        starts.into_iter().find_map(|start| open_from(bench, pool, start, asking, ground.remaining))
+        starts.into_iter().find_map(|start| {
+            let favoured =
+                ground.manner.favoured.and_then(|rows| open_from(bench, pool, start, asking, ground.remaining, Some(&rows[pool])));
+            favoured.or_else(|| open_from(bench, pool, start, asking, ground.remaining, None))
+        })
     })
 }
 
@@ -31,11 +37,15 @@ fn open_from(
     start: StateId,
     asking: Asking<'_, '_>,
     remaining: &Remaining,
+    favoured: Option<&FixedBitSet>,
 ) -> Option<(OpenClaim, StateId)> {
     let mut claim = OpenClaim::new(pool, start, bench.tables.dimensions.names().len());
     if remaining.tight(pool) {
         let within = |row: u32| !remaining.crosses(pool, row as usize);
         claim.state = bench.states.cut(bench.tables, claim.state, &within)?;
+    }
+    if let Some(favoured) = favoured {
+        claim.state = bench.states.cut(bench.tables, claim.state, &|row| favoured.contains(row as usize))?;
     }
     let state = claim.accepts(bench, asking)?;
     Some((claim, state))
@@ -43,7 +53,8 @@ fn open_from(
 
 /// Takes a new claim from what is left of the limits. Pessimistic, as documented: whichever of its
 /// types is bought, the limit holds.
-pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut Remaining) {
+pub(crate) fn charge(bench: &mut Bench<'_, '_>, claim: &OpenClaim, ground: &mut Ground<'_, '_>) {
+    let (manner, remaining) = (ground.manner, &mut *ground.remaining);
     if bench.tables.pools[claim.pool].reserved {
         reserved::named(&bench.states.get(claim.state).requirements).into_iter().for_each(|reservation| {
             remaining.reserve(reservation);
@@ -52,7 +63,9 @@ pub(crate) fn charge(bench: &Bench<'_, '_>, claim: &OpenClaim, remaining: &mut R
     if !remaining.limited(claim.pool) {
         return;
     }
-    let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(claim.state));
+    // Types that it does not keep to now it may become in the end.
+    let wide = if manner.favoured.is_some() { bench.states.widened(bench.tables, claim.state) } else { claim.state };
+    let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(wide));
     let may = |row: usize| state.rows.contains(row) && fits(&claim.used, &table.rows[row].room);
     remaining.take_most(claim.pool, may);
 }
