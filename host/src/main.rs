@@ -8,6 +8,7 @@ mod claims;
 mod classes;
 mod clock;
 mod hands;
+mod health;
 mod http;
 mod logs;
 mod metrics;

@@ -18,7 +18,7 @@ use whittle_policy::chain::names;
 use crate::brain::Totals;
 use crate::metrics::Metrics;
 use crate::policies::Verdict;
-use crate::shelf::Shelf;
+use crate::shelf::{Known, Shelf};
 use crate::{clock, status};
 
 /// A change of a pool or its class is answered about this fast.
@@ -98,10 +98,21 @@ impl Pools {
             let usage = PoolUsage { resources: total.resources, nodes: total.nodes };
             let chain = self.chain(&pool);
             let state = ClassState::of(class.as_ref());
-            if let Some(patch) = node_pool_patch(&pool, &state, &usage, &chain, &RegistrationHealth::Unchanged, clock::now()) {
+            let health = self.health(&name, &pool, class.as_ref());
+            if let Some(patch) = node_pool_patch(&pool, &state, &usage, &chain, &health, clock::now()) {
                 status::said(self.writer.keep_node_pool(&pool.metadata, &patch).await.map(drop));
             }
         }
+    }
+
+    /// Whether launches from the pool, as it and its class are now, come to nodes. Pools that are gone are forgotten.
+    fn health(&self, name: &str, pool: &api::NodePool, class: Option<&api::EC2NodeClass>) -> RegistrationHealth {
+        let version =
+            (pool.metadata.uid.clone().unwrap_or_default(), pool.metadata.generation, class.and_then(|class| class.metadata.generation));
+        let mut known = self.shelf.open();
+        let Known { health, node_pools, .. } = &mut *known;
+        health.retain(|pool, _| node_pools.contains_key(pool));
+        health.entry(name.to_owned()).or_default().verdict(version, registers(pool))
     }
 
     /// Says of each NodeOverlay how it stands; nothing while the engine has not looked at it.
@@ -203,6 +214,17 @@ impl Pools {
                 }
             }
         }
+    }
+}
+
+/// What a pool says of its launches, while it is what they were launched from.
+fn registers(pool: &api::NodePool) -> Option<bool> {
+    let conditions = pool.status.as_ref()?.conditions.as_deref()?;
+    let said = conditions.iter().find(|c| c.type_ == "NodeRegistrationHealthy" && c.observed_generation == pool.metadata.generation)?;
+    match said.status.as_str() {
+        "True" => Some(true),
+        "False" => Some(false),
+        _ => None,
     }
 }
 

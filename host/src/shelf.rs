@@ -13,6 +13,7 @@ use whittle_model::{Action, Catalog, PodKey};
 
 use crate::claims::Claims;
 use crate::clock;
+use crate::health::Health;
 
 /// The annotation of a claim with the instance profile its instance was given: profiles in use are not collected.
 pub const PROFILE: &str = "karpenter.k8s.aws/instance-profile-name";
@@ -41,6 +42,8 @@ pub struct Known {
     pub users: BTreeMap<String, (String, Option<String>)>,
     /// What is said of claims.
     pub claims: Claims,
+    /// How launches of each NodePool went.
+    pub health: BTreeMap<String, Health>,
     /// Policies, with the reason for those that cannot be asked.
     pub policies: BTreeMap<String, Option<String>>,
     /// How the calls of policies went since the start.

@@ -190,7 +190,29 @@ impl Voice {
         tracing::warn!(Pod = first, pods = unplaced.pods.len(), reason = message, "pods fit nowhere");
     }
 
+    /// Remembers whether launches of the claim's pool come to nodes.
+    fn remember(&self, claim: &str, what: &ClaimStep) {
+        let mut known = self.shelf.open();
+        let pool = known.claims.get(claim).node_pool.clone();
+        match what {
+            ClaimStep::Registered(_) => known.health.entry(pool).or_default().came(),
+            ClaimStep::Removing(why) => known.health.entry(pool).or_default().went(why),
+            ClaimStep::Launching
+            | ClaimStep::Launched { .. }
+            | ClaimStep::LaunchFailed(_)
+            | ClaimStep::Initialized(_)
+            | ClaimStep::Kept(_)
+            | ClaimStep::Evicting(_)
+            | ClaimStep::Deleting(_)
+            | ClaimStep::Held(_)
+            | ClaimStep::Inconsistent(_)
+            | ClaimStep::RebalanceAdvised
+            | ClaimStep::Removed => {}
+        }
+    }
+
     fn claim(&self, claim: &str, what: &ClaimStep) {
+        self.remember(claim, what);
         match what {
             ClaimStep::Launching => tracing::debug!(NodeClaim = claim, "launching"),
             ClaimStep::Launched { offering, price } => {
