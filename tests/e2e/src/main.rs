@@ -161,8 +161,9 @@ fn tell(stories: &[&Story], boot: u32, keep: bool, once: bool) -> Result<bool> {
             continue;
         }
         // These are many programs on a few cores: only what fails twice is taken for wrong, and what failed once is named.
+        // When one has, the run has failed, and others need not be told twice.
         again.push(story.name);
-        if once || !told(&stage, story, &format!("{}-again", story.name), &mut judge) {
+        if once || failed > 0 || !told(&stage, story, &format!("{}-again", story.name), &mut judge) {
             failed += 1;
         }
     }

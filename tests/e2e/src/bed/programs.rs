@@ -123,10 +123,10 @@ impl Programs {
     /// # Errors
     /// When kwok's module cannot be had.
     pub(crate) fn stages(&self) -> Result<String> {
-        let modules = output(Command::new("go").args(["env", "GOMODCACHE"]))?;
+        let modules = output(go().args(["env", "GOMODCACHE"]))?;
         let folder = Path::new(modules.trim()).join(format!("{KWOK}@{KWOK_VERSION}/kustomize/stage"));
         if !folder.exists() {
-            output(Command::new("go").args(["mod", "download", &format!("{KWOK}@{KWOK_VERSION}")]).current_dir(std::env::temp_dir()))?;
+            output(go().args(["mod", "download", &format!("{KWOK}@{KWOK_VERSION}")]).current_dir(std::env::temp_dir()))?;
         }
         let files = STAGES.iter().map(|stage| folder.join(stage)).chain([self.bed("stages.yaml")]);
         let read = |path: PathBuf| std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()));
@@ -141,18 +141,22 @@ fn cache() -> Result<PathBuf> {
     Ok(cache.context("there is no home folder for the cache; set XDG_CACHE_HOME")?.join("whittle/testbed"))
 }
 
+/// Go, which fetches a newer one of itself where a module asks for it.
+fn go() -> Command {
+    let mut go = Command::new("go");
+    go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "auto");
+    go
+}
+
 fn go_build(module: &Path, bin: &Path, flags: &str, packages: &[String], name: Option<&str>) -> Result<()> {
     let to = name.map_or_else(|| format!("{}/", bin.display()), |name| bin.join(name).display().to_string());
-    let mut go = Command::new("go");
-    go.current_dir(module)
-        .env("CGO_ENABLED", "0")
-        .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", flags, "-o", &to])
-        .args(packages);
+    let mut go = go();
+    go.current_dir(module).args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", flags, "-o", &to]).args(packages);
     output(&mut go).map(drop)
 }
 
 fn go_install(dir: &Path, bin: &Path, package: &str) -> Result<()> {
-    let mut go = Command::new("go");
-    go.current_dir(dir).env("CGO_ENABLED", "0").env("GOBIN", bin).args(["install", "-ldflags", "-s -w", package]);
+    let mut go = go();
+    go.current_dir(dir).env("GOBIN", bin).args(["install", "-ldflags", "-s -w", package]);
     output(&mut go).map(drop)
 }

@@ -36,6 +36,14 @@ fn names(stage: &Stage<'_>) -> Result<BTreeSet<String>> {
     Ok(stage.claims()?.iter().map(|claim| name(claim).to_owned()).collect())
 }
 
+/// Claims whose nodes hold pods of a Deployment: of several nodes some may be empty.
+fn claims_of(stage: &Stage<'_>, app: &str) -> Result<BTreeSet<String>> {
+    let pods = stage.bed.kube.pods(&format!("app={app}"))?;
+    let nodes: BTreeSet<&str> = pods.iter().map(|pod| text(pod, "/spec/nodeName")).collect();
+    let claims = stage.claims()?;
+    Ok(claims.iter().filter(|claim| nodes.contains(text(claim, "/status/nodeName"))).map(|claim| name(claim).to_owned()).collect())
+}
+
 /// What runs costs, in millionths of a dollar an hour.
 fn cost(stage: &Stage<'_>) -> Result<u64> {
     Ok(stage.bed.aws.instances()?.iter().map(|instance| instance.price).sum())
@@ -55,15 +63,18 @@ pub(super) fn consolidation(stage: &Stage<'_>) -> Result<()> {
     let _controller = begin(stage, POOL, INFLATE, "inflate", 12)?;
     let (large, dear) = (names(stage)?, cost(stage)?);
 
-    stage.bed.kube.scale("inflate", 2)?;
+    stage.bed.kube.scale("inflate", 1)?;
+    stage.pods_run("inflate", 1, 30)?;
+    let held = claims_of(stage, "inflate")?;
     all_gone(stage, "what is too large is replaced", 120, &large)?;
-    stage.pods_run("inflate", 2, 30)?;
+    stage.pods_run("inflate", 1, 30)?;
     let (small, cheap) = (names(stage)?, cost(stage)?);
     ensure!(small.len() == 1 && cheap * 2 < dear, "{} nodes at {cheap} took the place of {} at {dear}", small.len(), large.len());
-    comes_before_it_goes(&audit.writes()?, &small, &large)?;
-    for claim in &large {
+    comes_before_it_goes(&audit.writes()?, &small, &held)?;
+    for claim in &held {
         let events = stage.bed.kube.events("NodeClaim", claim)?;
-        ensure!(events.iter().any(|event| event.starts_with("DisruptionTerminating: ")), "the events of {claim} are {events:?}");
+        let told = |event: &String| event.starts_with("DisruptionTerminating: ") && event.contains("Underutilized");
+        ensure!(events.iter().any(told), "the events of {claim} are {events:?}");
     }
 
     // Two pods that exclude each other bring a second node. When the one on the first node goes, the other finds room there.
@@ -83,7 +94,7 @@ pub(super) fn consolidation(stage: &Stage<'_>) -> Result<()> {
     until("the second node is deleted", 120, || stage.books_balance(Some(1)))?;
     ensure!(names(stage)?.is_subset(&two), "two nodes were replaced by one where one of them was enough");
     stage.pods_run("apart", 1, 30)?;
-    stage.pods_run("inflate", 2, 30)
+    stage.pods_run("inflate", 1, 30)
 }
 
 /// Every new claim was asked for before any of the old was given up.
@@ -188,13 +199,9 @@ pub(super) fn kept(stage: &Stage<'_>) -> Result<()> {
         keep(&pod, json!("true"))?;
     }
 
-    stage.bed.kube.scale("inflate", 2)?;
-    stage.pods_run("inflate", 2, 30)?;
-    // Of several nodes some may be empty now.
-    let nodes: BTreeSet<String> = stage.bed.kube.pods("app=inflate")?.iter().map(|pod| text(pod, "/spec/nodeName").to_owned()).collect();
-    let mut before = stage.claims()?;
-    before.retain(|claim| nodes.contains(text(claim, "/status/nodeName")));
-    let before: BTreeSet<String> = before.iter().map(|claim| name(claim).to_owned()).collect();
+    stage.bed.kube.scale("inflate", 1)?;
+    stage.pods_run("inflate", 1, 30)?;
+    let before = claims_of(stage, "inflate")?;
     stays("nodes whose pods ask for it stay", LONGER_THAN_A_MOVE_TAKES, || {
         ensure!(names(stage)?.is_superset(&before), "there were {before:?}, now there are {:?}", names(stage)?);
         Ok(())
