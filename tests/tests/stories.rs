@@ -7,8 +7,21 @@ use whittle_tests::stories::{Story, build_command_line, build_policy, judge, sto
 use whittle_tests::tree;
 
 /// The examples that a person is promised.
-const EXAMPLES: [&str; 10] =
-    ["formula", "inflate", "limits", "mixed", "my-policy", "price-book", "spot-share", "team-rules", "teams", "weights"];
+const EXAMPLES: [&str; 13] = [
+    "calendar",
+    "formula",
+    "inflate",
+    "limits",
+    "mixed",
+    "my-policy",
+    "payback",
+    "price-book",
+    "spot-share",
+    "team-rules",
+    "teams",
+    "utilization-floor",
+    "weights",
+];
 
 #[test]
 fn every_story_gives_its_golden_answer_twice() {

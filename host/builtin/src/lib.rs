@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn each_is_a_component_and_found_by_its_name() {
         let names: Vec<&str> = ALL.iter().map(|builtin| builtin.name).collect();
-        assert_eq!(names, ["formula", "price-book", "spot-share", "team-rules"]);
+        assert_eq!(names, ["calendar", "formula", "payback", "price-book", "spot-share", "team-rules", "utilization-floor"]);
         for builtin in ALL {
             // The layer that follows the version tells components from core modules.
             assert_eq!(builtin.component[..8], *b"\0asm\x0d\0\x01\0", "{}", builtin.name);

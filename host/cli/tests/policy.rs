@@ -247,7 +247,7 @@ const CASES: &str = "\
 #[test]
 fn built_in_policies_are_listed_in_their_own_words() {
     let all = done(whittle(&["policy", "list"]));
-    for name in ["formula", "price-book", "spot-share", "team-rules"] {
+    for name in ["calendar", "formula", "payback", "price-book", "spot-share", "team-rules", "utilization-floor"] {
         let line = all.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
         assert!(line.trim_end().ends_with(|last: char| !last.is_ascii_digit()), "{name} says nothing of itself: {line}");
         let one = done(whittle(&["policy", "list", name]));

@@ -17,6 +17,11 @@ fn names(loaded: &whittle_sdk::Setup, hook: Hook, table: &str) -> Vec<String> {
     loaded.tables(hook).into_iter().find(|(name, _)| *name == table).map(|(_, columns)| columns).unwrap_or_default()
 }
 
+/// The kinds of moves asked about; all when none is named.
+fn kinds(named: &[String]) -> Vec<MoveKind> {
+    MoveKind::ALL.into_iter().filter(|kind| named.is_empty() || named.iter().any(|name| name == kind.name())).collect()
+}
+
 impl<P: Policy + 'static> Native<P> {
     pub fn new(config: &serde_json::Value) -> Self {
         let loaded = Loaded::<P>::configure(&config.to_string()).unwrap();
@@ -38,7 +43,7 @@ impl<P: Policy + 'static> Native<P> {
         let setup = Setup {
             prices: if pricing.is_some() { Setup::columns::<PriceColumn>(&said.answers(price)).unwrap() } else { Vec::new() },
             scores: if judging.is_some() { Setup::columns::<ScoreColumn>(&said.answers(score)).unwrap() } else { Vec::new() },
-            kinds: if judging.is_some() { MoveKind::ALL.to_vec() } else { Vec::new() },
+            kinds: if judging.is_some() { kinds(said.kinds()) } else { Vec::new() },
             reasons: said.reasons().to_vec(),
             wants: Wants {
                 round: Setup::columns(&said.round_columns()).unwrap(),
