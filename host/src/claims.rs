@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use whittle_model::provider_drift::REASONS;
 use whittle_model::{CapacityType, NodeClaim};
 
 /// What is said of a claim.
@@ -18,6 +19,10 @@ pub struct About {
     pub uid: String,
     /// Whether its node was registered.
     pub registered: bool,
+    /// `aws:///<zone>/<instance id>`; empty before launch.
+    pub provider_id: String,
+    /// Whether its status says that its instance is not what its class comes to.
+    pub drifted_by_provider: bool,
 }
 
 /// All claims there are.
@@ -37,6 +42,8 @@ impl Claims {
             capacity_type: status.capacity_type,
             uid: claim.uid.clone(),
             registered: status.registered.is_some(),
+            provider_id: status.provider_id.clone(),
+            drifted_by_provider: status.drifted.as_ref().is_some_and(|(reason, _)| REASONS.contains(&reason.as_str())),
         };
         self.all.insert(claim.name.clone(), about);
     }

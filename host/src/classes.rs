@@ -12,7 +12,7 @@ use whittle_cloud::image::ClusterFacts;
 use whittle_cloud::market::{Market, Told as Prices};
 use whittle_cluster::api;
 use whittle_cluster::write::{Gate, Recorder, Writer};
-use whittle_model::{Catalog, Event, InstanceType, Micros, NodeClass, NodePool, Timestamp, keys};
+use whittle_model::{Catalog, Event, InstanceType, Labels, Micros, NodeClass, NodePool, Timestamp, keys};
 
 use crate::brain::Inbox;
 use crate::clock;
@@ -129,7 +129,11 @@ impl Keeper {
                 let changed = known.is_none_or(|kept| asks(&kept.object) != asks(&object));
                 let next = if changed { Timestamp(0) } else { known.map_or(Timestamp(0), |kept| kept.next) };
                 let told = known.and_then(|kept| kept.told.clone());
-                self.kept.insert(name, Kept { object: *object, next, told });
+                let hashed = told.clone().map(|class| NodeClass { annotations: annotations(&object), ..class });
+                self.kept.insert(name.clone(), Kept { object: *object, next, told });
+                if let Some(class) = hashed {
+                    self.say(&name, class).await;
+                }
             }
             Told::Gone(name) => {
                 self.kept.remove(&name);
@@ -240,24 +244,23 @@ impl Keeper {
                 self.event(event).await;
             }
         }
-        let class = NodeClass { name: name.to_owned(), not_ready, ..NodeClass::default() };
-        if kept.told.as_ref() != Some(&class) {
-            if let Some(kept) = self.kept.get_mut(name) {
-                kept.told = Some(class.clone());
-            }
-            self.event(Event::NodeClass(class)).await;
-        }
+        self.say(name, NodeClass { name: name.to_owned(), not_ready, annotations: annotations(&kept.object) }).await;
+    }
+
+    /// Tells the engine of a class, if that is news.
+    async fn say(&mut self, name: &str, class: NodeClass) {
+        let Some(kept) = self.kept.get_mut(name).filter(|kept| kept.told.as_ref() != Some(&class)) else { return };
+        kept.told = Some(class.clone());
+        self.event(Event::NodeClass(class)).await;
     }
 
     /// A class goes once no claim uses it: what was made for it is deleted, then its finalizer.
     async fn leave(&mut self, name: &str, kept: &Kept) {
         let uid = kept.object.metadata.uid.clone().unwrap_or_default();
-        let class = NodeClass { name: name.to_owned(), not_ready: Some("it is being deleted".to_owned()), ..NodeClass::default() };
-        if kept.told.as_ref() != Some(&class) {
-            self.event(Event::NodeClass(class.clone())).await;
-        }
+        let not_ready = Some("it is being deleted".to_owned());
+        self.say(name, NodeClass { name: name.to_owned(), not_ready, annotations: annotations(&kept.object) }).await;
         if let Some(kept) = self.kept.get_mut(name) {
-            (kept.next, kept.told) = (clock::now().plus(WAITING), Some(class));
+            kept.next = clock::now().plus(WAITING);
         }
         if self.mode == Mode::Observe || !self.gate.is_open() {
             return;
@@ -304,6 +307,11 @@ fn asks(object: &api::EC2NodeClass) -> impl PartialEq + use<'_> {
         meta.annotations.as_ref().map(|all| all.iter().filter(|(key, _)| !key.contains("hash")).collect::<Vec<_>>()),
         meta.deletion_timestamp.is_some(),
     )
+}
+
+/// The hash of its spec is among them: claims that carry another have drifted.
+fn annotations(object: &api::EC2NodeClass) -> Labels {
+    object.metadata.annotations.clone().unwrap_or_default()
 }
 
 fn input(object: &api::EC2NodeClass) -> ClassInput {

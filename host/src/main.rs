@@ -7,6 +7,7 @@ mod census;
 mod claims;
 mod classes;
 mod clock;
+mod drifts;
 mod hands;
 mod health;
 mod http;

@@ -247,6 +247,7 @@ impl Shared {
             inbox: self.inbox.clone(),
             gate: self.gate.clone(),
             metrics: Arc::clone(&self.metrics),
+            reservations: self.settings.feature_gates.on("ReservedCapacity", true),
         };
         upkeep.start(&self.settings.interruption_queue);
     }

@@ -1,4 +1,4 @@
-//! What is asked of AWS again and again: which instances there are, whether they are well, messages of the interruption
+//! What is asked of AWS again and again: which instances there are, and whether they still are what their classes come to, whether they are well, messages of the interruption
 //! queue, launch templates and profiles out of use. What must not enter: what follows from the answers.
 
 use std::sync::Arc;
@@ -7,13 +7,14 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use whittle_cloud::Aws;
 use whittle_cloud::class::Classes;
-use whittle_cloud::fleet::Fleet;
+use whittle_cloud::fleet::{Fleet, InstanceFacts};
 use whittle_cloud::queue::{Queue, instance_problems};
 use whittle_cluster::write::Gate;
 use whittle_model::{Event, Interruption};
 
 use crate::brain::Inbox;
 use crate::clock;
+use crate::drifts::Drifts;
 use crate::metrics::Metrics;
 use crate::shelf::Shelf;
 use crate::voice;
@@ -44,6 +45,8 @@ pub struct Upkeep {
     pub gate: Gate,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Whether capacity reservations are used.
+    pub reservations: bool,
 }
 
 impl Upkeep {
@@ -67,11 +70,16 @@ impl Upkeep {
         if let Err(error) = self.fleet.hydrate(clock::now()).await {
             tracing::warn!(error = %voice::chain(&error), "launch templates of an earlier life are not known");
         }
-        let mut lists = 0;
+        let (mut lists, mut drifts) = (0, Drifts::new(self.reservations));
         loop {
             self.gate.opened().await;
             match self.fleet.list().await {
-                Ok(instances) => self.event(Event::Instances(instances)).await,
+                Ok(instances) => {
+                    self.event(Event::Instances(instances.iter().map(InstanceFacts::listed).collect())).await;
+                    for news in drifts.news(&instances, &self.shelf) {
+                        self.event(news).await;
+                    }
+                }
                 Err(error) => tracing::warn!(error = %voice::chain(&error), "instances were not listed"),
             }
             lists += 1;

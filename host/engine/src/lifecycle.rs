@@ -329,8 +329,8 @@ pub(crate) fn launched(world: &mut World, ledger: &mut Ledger, launched: &Launch
     if let Some(reservation) = claim.labels.get(keys::RESERVATION_ID).cloned() {
         world.launched_into(&reservation);
     }
+    world.runs_on(&launched.claim, &launched.provider_id);
     let claim = world.claims.get(&launched.claim)?;
-    world.claim_by_provider.insert(launched.provider_id.clone(), launched.claim.clone());
     world.touched.insert(launched.claim.clone());
     Some(Action::UpdateClaim { claim: launched.claim.clone(), labels: claim.labels.clone(), status: Box::new(claim.status.clone()) })
 }

@@ -86,9 +86,7 @@ fn strays(world: &World, listed: &BTreeMap<&str, &Instance>, before: Timestamp) 
 
 /// AWS says that an instance will not stay: its claim goes, and what was taken back is not asked for again soon.
 pub(crate) fn interrupted(round: &mut Round<'_>, provider_id: &str, what: Interruption) {
-    let id = provider_id.rsplit('/').next().unwrap_or(provider_id);
-    let ours = |c: &&NodeClaim| !c.status.provider_id.is_empty() && c.status.provider_id.rsplit('/').next() == Some(id);
-    let Some(claim) = round.world.claims.values().find(ours).cloned() else { return };
+    let Some(claim) = round.world.claim_of_instance(provider_id).cloned() else { return };
     let reason = match what {
         // Advice: the instance may live on for days.
         Interruption::RebalanceRecommendation => {

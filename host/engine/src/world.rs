@@ -104,6 +104,8 @@ pub struct World {
     pub(crate) nodes_by_provider: BTreeMap<String, BTreeSet<String>>,
     pub(crate) claims: BTreeMap<String, NodeClaim>,
     pub(crate) claim_by_provider: BTreeMap<String, String>,
+    /// The same by instance id: messages of the queue may not name the zone.
+    claim_by_instance: BTreeMap<String, String>,
     pub(crate) pools: BTreeMap<String, NodePool>,
     pub(crate) node_classes: BTreeMap<String, NodeClass>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
@@ -140,7 +142,7 @@ pub struct World {
     /// Claims that something happened to since the last round.
     pub(crate) touched: BTreeSet<String>,
     /// Claims whose instance is no longer what their node class asks for, with the reason.
-    pub(crate) provider_drift: BTreeMap<String, String>,
+    pub(crate) provider_drift: BTreeMap<String, Option<String>>,
     /// Objects that could not be read.
     pub(crate) aside: SetAside,
 }
@@ -362,7 +364,7 @@ impl World {
             }
         }
         if !claim.status.provider_id.is_empty() {
-            self.claim_by_provider.insert(claim.status.provider_id.clone(), claim.name.clone());
+            self.runs_on(&claim.name, &claim.status.provider_id);
         }
         self.touched.insert(claim.name.clone());
         if claim.deleting {
@@ -371,9 +373,21 @@ impl World {
         self.claims.insert(claim.name.clone(), claim);
     }
 
+    /// A claim's instance is known.
+    pub(crate) fn runs_on(&mut self, claim: &str, provider_id: &str) {
+        self.claim_by_provider.insert(provider_id.to_owned(), claim.to_owned());
+        self.claim_by_instance.insert(instance_id(provider_id).to_owned(), claim.to_owned());
+    }
+
+    /// The claim of an instance, whatever zone its provider id names.
+    pub(crate) fn claim_of_instance(&self, provider_id: &str) -> Option<&NodeClaim> {
+        self.claims.get(self.claim_by_instance.get(instance_id(provider_id))?)
+    }
+
     pub(crate) fn drop_claim(&mut self, name: &str) {
         if let Some(claim) = self.claims.remove(name) {
             self.claim_by_provider.remove(&claim.status.provider_id);
+            self.claim_by_instance.remove(instance_id(&claim.status.provider_id));
         }
         self.going.remove(name);
         self.advised.remove(name);
@@ -411,10 +425,9 @@ impl World {
         } else if let Event::NodeOverlayGone(name) = event {
             self.overlays.remove(name);
         } else if let Event::ProviderDrift { claim, reason } = event {
-            match reason.as_ref().filter(|_| self.claims.contains_key(claim)) {
-                Some(reason) => self.provider_drift.insert(claim.clone(), reason.clone()),
-                None => self.provider_drift.remove(claim),
-            };
+            if self.claims.contains_key(claim) {
+                self.provider_drift.insert(claim.clone(), reason.clone());
+            }
         } else if let Event::CapacityBuffer(buffer) = event {
             self.buffers.put((**buffer).clone());
             self.fill_buffers();
@@ -444,4 +457,9 @@ impl World {
         let names = self.nodes_by_provider.get(&claim.status.provider_id);
         names.into_iter().flatten().filter_map(|name| self.nodes.get(name))
     }
+}
+
+/// The last part of a provider id.
+fn instance_id(provider_id: &str) -> &str {
+    provider_id.rsplit('/').next().unwrap_or(provider_id)
 }

@@ -7,6 +7,7 @@
 mod books;
 mod budgets;
 mod daemons;
+mod drift;
 mod ec2;
 mod faults;
 mod market;
@@ -176,6 +177,7 @@ impl Reality {
         events.extend(self.disks.lists());
         events.extend(self.budgets.lists());
         events.extend(api.claims.values().cloned().map(|c| Event::Claim(Box::new(c))));
+        events.extend(self.drifts());
         events.extend(api.nodes.values().cloned().map(|n| Event::Node(Box::new(n))));
         events.extend(api.pods.values().cloned().map(|p| Event::Pod(Box::new(p))));
         events

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use whittle_model::{
-    Catalog, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey, StorageClass,
-    Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
+    Catalog, ComesTo, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey,
+    StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
 };
 
 /// Kinds of workloads that keep a number of pods.
@@ -87,8 +87,8 @@ pub struct Budget {
 pub enum ScenarioObject {
     /// A NodePool.
     NodePool(Box<NodePool>),
-    /// A node class and what it can buy.
-    NodeClass(NodeClass, Arc<Catalog>),
+    /// A node class, what it can buy, and what it comes to in AWS.
+    NodeClass(NodeClass, Arc<Catalog>, ComesTo),
     /// A workload.
     Workload(Box<Workload>),
     /// A DaemonSet.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use whittle_cluster::{Located, NodeClassObject, Object, yaml::closest};
-use whittle_model::{Catalog, NodeClass};
+use whittle_model::{Catalog, ComesTo, NodeClass};
 use whittle_sim::catalog::{AmiFamily, CatalogOptions, InstanceStorePolicy, Kubelet, Sources, build, zones_of};
 use whittle_sim::{ScenarioObject, Verb};
 
@@ -73,7 +73,7 @@ impl Catalogs {
         let assume = |name: String| {
             let catalog = build(&self.defaults(&name), &self.sources)?;
             let class = NodeClass { name: name.clone(), not_ready: None, ..NodeClass::default() };
-            Ok((name, ScenarioObject::NodeClass(class, Arc::new(catalog))))
+            Ok((name, ScenarioObject::NodeClass(class, Arc::new(catalog), ComesTo::default())))
         };
         names.into_iter().map(assume).collect()
     }

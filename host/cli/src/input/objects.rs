@@ -14,7 +14,7 @@ use crate::policy::with_everywhere;
 pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &str) -> Result<Option<ScenarioObject>, String> {
     Ok(Some(match object {
         Object::NodePool(pool) => ScenarioObject::NodePool(Box::new(with_everywhere(pool, everywhere))),
-        Object::NodeClass(class) => ScenarioObject::NodeClass(class.class.clone(), catalogs.of(class)?),
+        Object::NodeClass(class) => ScenarioObject::NodeClass(class.class.clone(), catalogs.of(class)?, class.comes_to.clone()),
         Object::NodeClaim(claim) => ScenarioObject::Claim(claim.clone()),
         Object::Node(node) => ScenarioObject::Node(node.clone()),
         Object::Pod(pod) => ScenarioObject::Pod(pod.clone()),

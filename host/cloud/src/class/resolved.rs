@@ -2,7 +2,7 @@
 //!
 //! What must not enter: how they are found, and what is done with them.
 
-use whittle_model::{Labels, Requirements, Timestamp, ec2_node_class as api};
+use whittle_model::{self as model, ComesTo, Labels, Requirements, Timestamp, ec2_node_class as api};
 
 use super::condition::{ClassCondition, ConditionKind, ConditionStatus};
 use crate::image::Family;
@@ -144,6 +144,21 @@ impl Resolved {
         let unhealthy = |c: &&ClassCondition| c.kind != ConditionKind::Ready && c.status != ConditionStatus::True;
         let all: Vec<String> = self.conditions.iter().filter(unhealthy).map(ToString::to_string).collect();
         (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    /// What instances of it are compared with. Without `reservations` nobody minds which of them an instance runs in.
+    #[must_use]
+    pub fn comes_to(&self, reservations: bool) -> ComesTo {
+        let group = self.placement_group.as_ref().map(|group| group.id.clone());
+        let asks_for_group = self.condition(ConditionKind::PlacementGroupReady).is_some();
+        let ids = || self.capacity_reservations.iter().map(|reservation| reservation.found.id.clone()).collect();
+        ComesTo {
+            images: self.amis.iter().map(|ami| (ami.id.clone(), ami.requirements.clone())).collect(),
+            subnets: self.subnets.iter().map(|subnet| model::Subnet { id: subnet.id.clone(), zone: subnet.zone.clone() }).collect(),
+            security_groups: self.security_groups.iter().map(|group| group.id.clone()).collect(),
+            reservations: reservations.then(ids),
+            placement_group: if asks_for_group { group.map(Some) } else { Some(None) },
+        }
     }
 
     /// `status.subnets`.

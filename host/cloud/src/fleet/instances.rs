@@ -9,7 +9,7 @@ use std::{
 };
 
 use aws_sdk_ec2::types::{Filter, Instance as Described, InstanceStateName, Tag};
-use whittle_model::{CapacityType, Instance, Timestamp, keys};
+use whittle_model::{CapacityType, Instance, Provided, Timestamp, keys};
 
 use super::batch::{Batcher, Window};
 use crate::{Aws, CloudError, ErrorKind};
@@ -43,12 +43,40 @@ pub struct InstanceFacts {
     pub security_groups: BTreeSet<String>,
     /// The capacity reservation it runs in.
     pub reservation: Option<String>,
+    /// The placement group it stands in.
+    pub placement_group: Option<String>,
     /// When it was launched.
     pub launched: Timestamp,
     /// Whether it runs.
     pub state: InstanceState,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
+}
+
+impl InstanceFacts {
+    /// The instance as the engine is told of it.
+    #[must_use]
+    pub fn listed(&self) -> Instance {
+        Instance {
+            launched: self.launched,
+            group: self.tags.get(keys::LAUNCH_GROUP).cloned(),
+            claim: self.tags.get(CLAIM_TAG).cloned(),
+            running: self.state == InstanceState::Running,
+            provider_id: self.provider_id.clone(),
+        }
+    }
+
+    /// What it was given. A reservation counts only where it was `bought` for it: EC2 puts other instances into open ones.
+    #[must_use]
+    pub fn provided(&self, bought: bool) -> Provided {
+        Provided {
+            image: self.image.clone(),
+            subnet: self.subnet.clone(),
+            security_groups: self.security_groups.clone(),
+            reservation: self.reservation.clone().filter(|_| bought),
+            placement_group: self.placement_group.clone(),
+        }
+    }
 }
 
 /// Whether an instance runs.
@@ -129,20 +157,13 @@ impl Instances {
     }
 
     /// All instances of the cluster's NodePools that have not ended.
-    pub(crate) async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+    pub(crate) async fn list(&self) -> Result<Vec<InstanceFacts>, CloudError> {
         let owned = filter(&format!("tag:kubernetes.io/cluster/{}", self.cluster), &["owned"]);
         let pooled = filter("tag-key", &[keys::NODE_POOL]);
-        let found = read(&self.aws, "of the cluster", vec![owned, pooled, not_ended()]).await?;
+        let mut found = read(&self.aws, "of the cluster", vec![owned, pooled, not_ended()]).await?;
         // Strays among these are ended: whoever borrows one tag of ours does not borrow all.
-        let ours = found.into_iter().filter(|facts| facts.tags.contains_key(keys::NODE_CLASS));
-        let listed = ours.map(|facts| Instance {
-            launched: facts.launched,
-            group: facts.tags.get(keys::LAUNCH_GROUP).cloned(),
-            claim: facts.tags.get(CLAIM_TAG).cloned(),
-            running: facts.state == InstanceState::Running,
-            provider_id: facts.provider_id,
-        });
-        Ok(listed.collect())
+        found.retain(|facts| facts.tags.contains_key(keys::NODE_CLASS));
+        Ok(found)
     }
 
     /// The instances of a launch group that have not ended, by provider id.
@@ -254,6 +275,7 @@ pub(crate) fn facts(described: &Described) -> Option<InstanceFacts> {
         subnet: described.subnet_id().unwrap_or_default().to_owned(),
         security_groups: described.security_groups().iter().filter_map(|group| group.group_id()).map(ToOwned::to_owned).collect(),
         reservation: described.capacity_reservation_id().map(ToOwned::to_owned),
+        placement_group: described.placement().and_then(|placement| placement.group_id()).map(ToOwned::to_owned),
         launched: Timestamp(described.launch_time().and_then(|time| time.to_millis().ok()).unwrap_or_default()),
         state,
         tags: described.tags().iter().filter_map(tag).collect(),

@@ -23,7 +23,7 @@ use std::{
 };
 
 use tokio::sync::watch;
-use whittle_model::{Instance, LaunchFailure, Outcome, Timestamp};
+use whittle_model::{LaunchFailure, Outcome, Timestamp};
 
 use batch::{Batcher, Window};
 use buy::{Buyer, Member, failed};
@@ -131,7 +131,7 @@ impl Fleet {
     ///
     /// # Errors
     /// When EC2 does not answer.
-    pub async fn list(&self) -> Result<Vec<Instance>, CloudError> {
+    pub async fn list(&self) -> Result<Vec<InstanceFacts>, CloudError> {
         self.instances.list().await
     }
 

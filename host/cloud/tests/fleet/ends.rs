@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use whittle_cloud::{
     ErrorKind,
-    fleet::{Ended, Fleet},
+    fleet::{Ended, Fleet, InstanceFacts},
 };
 use whittle_model::{CapacityType, keys};
 
@@ -91,8 +91,14 @@ async fn instances_are_listed_described_and_tagged() {
     first.and(second).unwrap();
     fleet.tag(&ids[0], "node-1", "c-1").await.unwrap();
     assert_eq!(ec2.count("CreateTags"), 2, "what is there is not written again");
-    let listed: Vec<String> =
-        fleet.list().await.unwrap().iter().map(|i| format!("{} {:?} {}", i.provider_id, i.claim, i.running)).collect();
+    let listed: Vec<String> = fleet
+        .list()
+        .await
+        .unwrap()
+        .iter()
+        .map(InstanceFacts::listed)
+        .map(|i| format!("{} {:?} {}", i.provider_id, i.claim, i.running))
+        .collect();
     assert_eq!(listed, [r#"aws:///a/i-0001 Some("c-1") true"#, r#"aws:///a/i-0002 Some("c-2") true"#, "aws:///a/i-0003 None false"]);
     let described = fleet.describe(&ids[1]).await.unwrap().unwrap();
     assert_eq!((described.tags["Name"].as_str(), described.capacity_type), ("mine", CapacityType::Spot));

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{NodeClass, Quantity, Subnet};
+use whittle_model::{ComesTo, NodeClass, Operator, Quantity, Requirements, Subnet};
 
-use super::{Cx, kubelet, names, node_class_rules as rules, node_pool::not_ready};
+use super::{Cx, kubelet, names, node_class_rules as rules, node_pool::not_ready, requirement};
 use crate::api;
 
 /// An EC2NodeClass: what the engine reads, and what the catalogue makes instance types from.
@@ -24,6 +24,8 @@ pub struct NodeClassObject {
     pub instance_store_raid0: bool,
     /// Kubelet settings.
     pub kubelet: Kubelet,
+    /// What its status says that it comes to.
+    pub comes_to: ComesTo,
 }
 
 /// Kubelet settings that change what pods can use. Amounts are as written.
@@ -56,6 +58,7 @@ pub(crate) fn node_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassO
     let name = names::object_name(&written.metadata, cx);
     let status = written.status.clone().unwrap_or_default();
     let conditions = status.conditions.as_deref().unwrap_or_default();
+    let comes_to = cx.key("status", |cx| comes_to(&status, cx));
     let subnets = status.subnets.unwrap_or_default();
     cx.key("spec", |cx| {
         let spec = &written.spec;
@@ -74,8 +77,27 @@ pub(crate) fn node_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassO
             subnets: subnets.into_iter().map(|s| Subnet { id: s.id, zone: s.zone }).collect(),
             instance_store_raid0: spec.instance_store_policy.as_deref() == Some("RAID0"),
             kubelet: kubelet::kubelet(spec.kubelet.as_ref(), cx),
+            comes_to,
         }
     })
+}
+
+/// What a status says that a class comes to.
+fn comes_to(status: &api::EC2NodeClassStatus, cx: &mut Cx) -> ComesTo {
+    let mut images = Vec::new();
+    cx.each("amis", status.amis.as_deref().unwrap_or_default(), |cx, ami| {
+        let mut requirements = Requirements::default();
+        cx.each("requirements", &ami.requirements, |cx, one| {
+            let values = one.values.as_deref().unwrap_or_default();
+            if let Some(requirement) = requirement::requirement(&one.key, &one.operator, values, &Operator::ALL, true, cx) {
+                requirements.add(requirement);
+            }
+        });
+        images.push((ami.id.clone(), requirements));
+    });
+    let groups = status.security_groups.iter().flatten().map(|group| group.id.clone());
+    let subnets = status.subnets.iter().flatten().map(|subnet| Subnet { id: subnet.id.clone(), zone: subnet.zone.clone() });
+    ComesTo { images, subnets: subnets.collect(), security_groups: groups.collect(), ..ComesTo::default() }
 }
 
 /// Fields that change which instance types fit, or what they hold.

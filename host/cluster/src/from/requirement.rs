@@ -81,7 +81,14 @@ fn check_min_values(one: &api::Requirement, values: &[String], cx: &mut Cx) {
 
 /// One requirement; `operators` are those its place knows, `check` is whether a value that no label can have is a fault. Keys
 /// take their stable spelling.
-fn requirement(key: &str, operator: &str, values: &[String], operators: &[Operator], check: bool, cx: &mut Cx) -> Option<Requirement> {
+pub(super) fn requirement(
+    key: &str,
+    operator: &str,
+    values: &[String],
+    operators: &[Operator],
+    check: bool,
+    cx: &mut Cx,
+) -> Option<Requirement> {
     let Some(parsed) = Operator::parse(operator).filter(|o| operators.contains(o)) else {
         let words: Vec<&str> = operators.iter().map(|o| o.name()).collect();
         cx.broken_at("operator", not_one_of(operator, &words));

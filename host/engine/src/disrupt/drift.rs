@@ -2,7 +2,7 @@
 //!
 //! What must not enter: what is done about it.
 
-use whittle_model::{CapacityType, Duration, Labels, NodeClaim, OfferingKey, Timestamp, keys};
+use whittle_model::{CapacityType, Duration, Labels, NodeClaim, OfferingKey, Timestamp, keys, provider_drift};
 
 use crate::world::World;
 
@@ -30,7 +30,9 @@ pub(super) fn reason(world: &World, claim: &NodeClaim, now: Timestamp) -> Option
             return Some("NodeClassDrift".to_owned());
         }
     }
-    world.provider_drift.get(&claim.name).cloned()
+    // Before AWS was asked, what was found in an earlier life stands.
+    let known = || before.filter(|before| provider_drift::REASONS.contains(before)).map(ToOwned::to_owned);
+    world.provider_drift.get(&claim.name).cloned().unwrap_or_else(known)
 }
 
 /// Whether a claim was made from another version of its owner. Hashes of different versions say nothing: what was found

@@ -41,7 +41,7 @@ pub(crate) struct WorldObjects {
     interruptions: SeenList,
     advised: BTreeMap<String, Timestamp>,
     assigned: Vec<(PodKey, String)>,
-    provider_drift: BTreeMap<String, String>,
+    provider_drift: BTreeMap<String, Option<String>>,
     aside: SetAside,
 }
 

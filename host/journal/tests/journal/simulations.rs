@@ -6,7 +6,7 @@ use std::rc::Rc;
 use whittle_engine::Engine;
 use whittle_journal::{End, Journal, Limits, Policies, segments};
 use whittle_model::{
-    Action, DaemonSet, Disruption, Duration, Event, LabelSelector, Labels, NodeClass, Pod, PodKey, Settings, Timestamp, Toleration,
+    Action, ComesTo, DaemonSet, Disruption, Duration, Event, LabelSelector, Labels, NodeClass, Pod, PodKey, Settings, Timestamp, Toleration,
 };
 use whittle_sim::{Given, Manifests, ObjectName, Recorder, Scenario, ScenarioObject, Simulation, Story, Weather, Workload, WorkloadKind};
 
@@ -81,7 +81,7 @@ fn world() -> Scenario {
     let agent = Pod { key: key.clone(), tolerations: all, priority: 1_000, uid: String::new(), unschedulable: false, ..pod(0, 100) };
     let class = NodeClass { name: "default".into(), not_ready: None, ..NodeClass::default() };
     let objects = vec![
-        ScenarioObject::NodeClass(class, catalog(40_000)),
+        ScenarioObject::NodeClass(class, catalog(40_000), ComesTo::default()),
         ScenarioObject::NodePool(Box::new(pool)),
         ScenarioObject::DaemonSet(Box::new(DaemonSet { key, template: agent, containers: None })),
         deployment("web", 5, 900),

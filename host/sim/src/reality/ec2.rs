@@ -1,9 +1,11 @@
 //! Instances: bought, billed, ended, taken back. A launch is asked for under the claim's name, and
 //! asking again answers with the same instance, as client token and tags make EC2 do.
 
+use std::collections::BTreeMap;
+
 use whittle_model::{
-    CapacityType, Duration, Event, Interruption, LaunchFailure, Launched, Micros, NodeClaim, OfferingKey, Outcome, Resources, Timestamp,
-    keys,
+    CapacityType, ComesTo, Duration, Event, Interruption, LaunchFailure, Launched, Micros, NodeClaim, OfferingKey, Outcome, Provided,
+    Resources, Timestamp, keys,
 };
 
 use super::market::SoldOut;
@@ -41,6 +43,8 @@ pub(crate) struct Instance {
     gone: bool,
     capacity: Resources,
     allocatable: Resources,
+    /// What it was given of what its class came to.
+    pub(super) provided: Provided,
 }
 
 /// The account.
@@ -50,6 +54,8 @@ pub(crate) struct Ec2 {
     pub(crate) instances: Vec<Instance>,
     /// What cannot be bought.
     pub(crate) sold_out: Vec<SoldOut>,
+    /// What node classes come to, by name.
+    pub(super) comes_to: BTreeMap<String, ComesTo>,
     /// Micro-dollars an hour times milliseconds, up to the last time accounts were made.
     billed: i128,
     billed_to: Timestamp,
@@ -149,6 +155,7 @@ impl Reality {
             gone: false,
             capacity: instance_type.map(|t| t.capacity.clone()).unwrap_or_default(),
             allocatable: instance_type.map(|t| t.allocatable.clone()).unwrap_or_default(),
+            provided: self.provided(&claim.node_class, &offering),
             offering,
         };
         self.hosts += 1;
@@ -172,6 +179,7 @@ impl Reality {
             gone: false,
             capacity: status.capacity.clone(),
             allocatable: status.allocatable.clone(),
+            provided: Provided { image: status.image.clone(), ..Provided::default() },
             offering,
         });
     }
@@ -331,7 +339,7 @@ fn launched(instance: &Instance) -> Launched {
         price: instance.price,
         capacity: instance.capacity.clone(),
         allocatable: instance.allocatable.clone(),
-        image: String::new(),
+        image: instance.provided.image.clone(),
         sold_out: Vec::new(),
     }
 }

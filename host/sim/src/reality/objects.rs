@@ -19,11 +19,13 @@ impl Reality {
         objects.sort_by_key(order);
         for object in objects {
             match object {
-                ScenarioObject::NodeClass(class, catalog) => {
-                    self.api.node_classes.insert(class.name.clone(), class.clone());
-                    self.api.catalogs.insert(class.name.clone(), std::sync::Arc::clone(&catalog));
+                ScenarioObject::NodeClass(class, catalog, comes_to) => {
+                    let name = class.name.clone();
+                    self.api.node_classes.insert(name.clone(), class.clone());
+                    self.api.catalogs.insert(name.clone(), std::sync::Arc::clone(&catalog));
                     self.tell(Event::NodeClass(class));
                     self.tell(Event::Catalog(catalog));
+                    self.comes_to(&name, comes_to);
                 }
                 ScenarioObject::Namespace(name, labels) => {
                     self.scheduler.apply_namespace(&name, &labels);
@@ -113,8 +115,11 @@ impl Reality {
                 self.found(&claim, &node);
             }
         }
+        let name = claim.name.clone();
         self.tell(Event::Claim(Box::new(claim.clone())));
-        self.api.claims.insert(claim.name.clone(), claim);
+        self.api.claims.insert(name.clone(), claim);
+        let drifted = self.drifts().into_iter().filter(|event| matches!(event, Event::ProviderDrift { claim, .. } if *claim == name));
+        drifted.collect::<Vec<_>>().into_iter().for_each(|event| self.tell(event));
     }
 
     /// A node that was there before the story began is that of its instance, whatever its name.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{
-    CapacityType, Catalog, DaemonSet, Disruption, Duration, InstanceType, LabelSelector, Labels, Limits, Micros, NodeClass, NodePool,
-    Offering, Pod, PodKey, Requirement, Resources, Settings, Template, Timestamp, Toleration, keys,
+    CapacityType, Catalog, ComesTo, DaemonSet, Disruption, Duration, InstanceType, LabelSelector, Labels, Limits, Micros, NodeClass,
+    NodePool, Offering, Pod, PodKey, Requirement, Resources, Settings, Template, Timestamp, Toleration, keys,
 };
 use whittle_sim::{
     Ending, Given, Manifests, ObjectName, Observer, RunError, Scenario, ScenarioObject, Simulation, Story, Summary, TimelineEvent, Weather,
@@ -112,7 +112,7 @@ pub fn daemon_set(name: &str, milli: i64) -> ScenarioObject {
 /// The world of the pools and objects.
 pub fn scenario(pools: Vec<NodePool>, objects: Vec<ScenarioObject>) -> Scenario {
     let class = NodeClass { name: "default".into(), not_ready: None, ..NodeClass::default() };
-    let mut all = vec![ScenarioObject::NodeClass(class, Arc::new(catalog()))];
+    let mut all = vec![ScenarioObject::NodeClass(class, Arc::new(catalog()), ComesTo::default())];
     all.extend(pools.into_iter().map(|p| ScenarioObject::NodePool(Box::new(p))));
     all.extend(objects);
     Scenario { objects: all, given: Given { prices: "five made-up types".into(), price_region: "us-east-1".into(), spot: "40 %".into() } }
