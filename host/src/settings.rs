@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{ArgAction, Parser, ValueEnum};
 use whittle_cluster::scheduler_config;
-use whittle_model::{Cluster, Duration, Features, Nomination, Packing, TopologySpread};
+use whittle_model::{Cluster, DisruptionSettings, Duration, Features, Nomination, Packing, TopologySpread};
 
 /// Whether the controller acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -225,6 +225,17 @@ pub struct Settings {
     /// Nominate planned pods to their nodes.
     #[arg(long, env = "NOMINATION", default_value = "Auto", ignore_case = true)]
     pub nomination: NominationChoice,
+    /// How many nodes of the whole cluster may be on their way out at once, beside the budgets of NodePools: a count or a
+    /// percentage; no limit when empty.
+    #[arg(long, env = "CLUSTER_DISRUPTION_BUDGET", default_value = "")]
+    pub cluster_disruption_budget: String,
+    /// How long few nodes move to save money after policies, overlays, list prices or these settings changed; `0s` is not
+    /// at all.
+    #[arg(long, env = "SLOW_START_DURATION", default_value = "1h", value_parser = duration)]
+    pub slow_start_duration: Duration,
+    /// How many nodes move within that time.
+    #[arg(long, env = "SLOW_START_NODES", default_value_t = 5)]
+    pub slow_start_nodes: usize,
     /// Policies that stand before every NodePool's chain, divided by commas.
     #[arg(long, env = "REQUIRED_POLICIES", default_value = "")]
     pub required_policies: String,
@@ -286,6 +297,13 @@ impl Settings {
         if !(0.0..1.0).contains(&self.vm_memory_overhead_percent) {
             return Err("VM_MEMORY_OVERHEAD_PERCENT is a share from 0 to below 1, such as 0.075".to_owned());
         }
+        let budget = &self.cluster_disruption_budget;
+        let count = |text: &str| text.parse::<u32>().ok();
+        let read =
+            budget.is_empty() || budget.strip_suffix('%').map_or_else(|| count(budget), |part| count(part).filter(|n| *n <= 100)).is_some();
+        if !read {
+            return Err(format!("CLUSTER_DISRUPTION_BUDGET {budget:?} is neither a count nor a percentage; write it like 10 or 5%"));
+        }
         Ok(())
     }
 
@@ -344,6 +362,12 @@ impl Settings {
             relax_min_values: self.min_values_policy == MinValuesPolicy::BestEffort,
             default_spread: self.scheduler_config.0.clone(),
             features: self.features(),
+            disruption: DisruptionSettings {
+                cluster_budget: Some(self.cluster_disruption_budget.clone()).filter(|budget| !budget.is_empty()),
+                soak: self.slow_start_duration,
+                soak_nodes: self.slow_start_nodes,
+                ..DisruptionSettings::default()
+            },
             ..whittle_model::Settings::default()
         }
     }
@@ -388,6 +412,8 @@ mod tests {
             (vec!["--ami-refresh-interval=30s"], "AMI_REFRESH_INTERVAL"),
             (vec!["--vm-memory-overhead-percent=1.5"], "VM_MEMORY_OVERHEAD_PERCENT"),
             (vec!["--cluster-name="], "CLUSTER_NAME"),
+            (vec!["--cluster-disruption-budget=101%"], "CLUSTER_DISRUPTION_BUDGET"),
+            (vec!["--cluster-disruption-budget=few"], "CLUSTER_DISRUPTION_BUDGET"),
         ] {
             let wrong = match args[0] {
                 "--cluster-name=" => Settings::try_parse_from(["whittle-controller", "--cluster-name="]).map_err(|e| e.to_string()),
@@ -427,6 +453,9 @@ mod tests {
         assert_eq!((all.respect_preferences, all.relax_min_values, all.features), (false, true, features));
         assert_eq!(all.default_spread.iter().map(|s| (s.max_skew, s.required)).collect::<Vec<_>>(), [(3, false)]);
         assert!(parse(&["--scheduler-config", "podTopologySpread: {defaultConstraints: [{maxSkew: 0}]}"]).is_err());
+        assert_eq!(plain.disruption, default.disruption);
+        let slow = engine(&["--cluster-disruption-budget=5%", "--slow-start-duration=30m", "--slow-start-nodes=2"]).disruption;
+        assert_eq!((slow.cluster_budget.as_deref(), slow.soak, slow.soak_nodes), (Some("5%"), Duration::minutes(30), 2));
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
-        self.disrupt.note(event);
+        self.disrupt.note(&self.world, event, now);
         self.take_in(event, now);
         if let Event::Settings(_)
         | Event::Catalog(_)

@@ -11,6 +11,7 @@ use whittle_model::resources::{CPU, MEMORY};
 use whittle_model::scorer::{MoveVerdict, ScorerFailure};
 use whittle_model::{Labels, NodeClaim, PodKey, Scorer, Timestamp, keys};
 
+use crate::disrupt::churn::Churn;
 use crate::disrupt::moves::Move;
 use crate::disrupt::reason::Reason;
 use crate::disrupt::weights;
@@ -27,7 +28,7 @@ const NEVER: i64 = 1_000_000_000_000;
 /// What the chains say of these moves, each by the chain of every pool it touches; `None` where a chain failed: nothing is
 /// lost by waiting.
 pub(crate) fn judge(
-    world: &World,
+    (world, churn): (&World, &Churn),
     moves: &[Move],
     scorer: &mut dyn Scorer,
     now: Timestamp,
@@ -46,7 +47,7 @@ pub(crate) fn judge(
     let mut verdicts: Vec<Option<MoveVerdict>> = moves.iter().map(|what| Some(MoveVerdict::Score(what.saves.0))).collect();
     for (chain, asked) in by_chain {
         let offered: Vec<&Move> = asked.iter().map(|number| &moves[*number]).collect();
-        match judge_chain(world, chain, &offered, scorer, now) {
+        match judge_chain((world, churn), chain, &offered, scorer, now) {
             Ok(answers) => asked.into_iter().zip(answers).for_each(|(number, answer)| unite(&mut verdicts[number], answer)),
             Err(failure) => {
                 failures.push(failure);
@@ -65,7 +66,7 @@ fn unite(verdict: &mut Option<MoveVerdict>, answer: MoveVerdict) {
 }
 
 fn judge_chain(
-    world: &World,
+    (world, churn): (&World, &Churn),
     chain: &str,
     moves: &[&Move],
     scorer: &mut dyn Scorer,
@@ -77,7 +78,7 @@ fn judge_chain(
     let mut words = Words::default();
     let facts = wants.round.iter().map(|column| round_value(world, column, world.pending.len(), now, &mut words)).collect();
     scorer.open(chain, &words, &RoundFacts { facts })?;
-    let tables = tables(world, moves, &judging, &wants, now, &mut words);
+    let tables = tables((world, churn), moves, (&judging, &wants), now, &mut words);
     let verdicts = scorer.judge(chain, &words, &tables)?;
     if verdicts.len() == moves.len() {
         return Ok(verdicts);
@@ -86,7 +87,13 @@ fn judge_chain(
     Err(ScorerFailure { policy: chain.to_owned(), chain: chain.to_owned(), why, closed: true })
 }
 
-fn tables(world: &World, moves: &[&Move], wanted: &JudgingWants, wants: &Arc<Wants>, now: Timestamp, words: &mut Words) -> Judging {
+fn tables(
+    (world, churn): (&World, &Churn),
+    moves: &[&Move],
+    (wanted, wants): (&JudgingWants, &Arc<Wants>),
+    now: Timestamp,
+    words: &mut Words,
+) -> Judging {
     let mut judging = Judging {
         moves: Table::of(wanted.moves.len()),
         nodes: Table::of(wanted.nodes.len()),
@@ -101,7 +108,7 @@ fn tables(world: &World, moves: &[&Move], wanted: &JudgingWants, wants: &Arc<Wan
         judging.moves.push(wanted.moves.iter().map(|column| move_value(world, what, column, now, words)));
         for claim in what.claims.iter().filter_map(|name| world.claims.get(name)) {
             let node = index(judging.nodes.rows);
-            judging.nodes.push(wanted.nodes.iter().map(|column| node_value(world, claim, number, column, now, words)));
+            judging.nodes.push(wanted.nodes.iter().map(|column| node_value((world, churn), claim, number, column, now, words)));
             rows.pods(&mut judging, claim, (number, node), words);
         }
         for (pool, claims) in by_pool(world, what) {
@@ -240,7 +247,14 @@ fn alike<'w>(world: &'w World, what: &Move) -> impl Iterator<Item = &'w NodeClai
     world.claims.values().filter(same).filter(|claim| claim.status.drifted.is_none() && !claim.deleting)
 }
 
-fn node_value(world: &World, claim: &NodeClaim, number: i64, column: &MoveNodeColumn, now: Timestamp, words: &mut Words) -> i64 {
+fn node_value(
+    (world, churn): (&World, &Churn),
+    claim: &NodeClaim,
+    number: i64,
+    column: &MoveNodeColumn,
+    now: Timestamp,
+    words: &mut Words,
+) -> i64 {
     let none = Labels::new();
     let labels = world.node_of(claim).map_or(&none, |node| &node.labels);
     let mut word = |text: &str| words.intern(text);
@@ -259,8 +273,8 @@ fn node_value(world: &World, claim: &NodeClaim, number: i64, column: &MoveNodeCo
         MoveNodeColumn::ExpiresSeconds => claim.expire_after.map_or(NEVER, |life| life.as_seconds() - age.as_seconds()),
         MoveNodeColumn::CpuUsedPermille => used(world, claim, CPU),
         MoveNodeColumn::MemoryUsedPermille => used(world, claim, MEMORY),
-        MoveNodeColumn::LastMovedSeconds => -1, // moves are not remembered by the node that pods came to
-        MoveNodeColumn::Moves24h => 0,
+        MoveNodeColumn::LastMovedSeconds => churn.moves(&claim.name, now).0.map_or(-1, |at| now.since(at).as_seconds()),
+        MoveNodeColumn::Moves24h => index(churn.moves(&claim.name, now).1),
         MoveNodeColumn::Label(key) => word(label(key)),
     }
 }

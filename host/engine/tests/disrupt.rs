@@ -497,3 +497,114 @@ fn a_move_under_way_goes_on_from_a_checkpoint_and_is_undone_without_one() {
     door.twin = Some(other);
     assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
 }
+
+#[test]
+fn what_aws_told_an_earlier_life_stands_until_it_is_asked_again() {
+    let mut never = on_demand();
+    never.disruption.budgets = vec![budget("0")];
+    let mut door = door(vec![never], settings());
+    add(&mut door, "a", ("c.2", OD), &[(1500, GIB)]);
+    let mut claim = door.claims["a"].clone();
+    claim.status.drifted = Some(("SubnetDrift".to_owned(), Timestamp(5)));
+    door.put_claim(claim);
+    door.pass(Duration::minutes(10));
+    assert_eq!(door.claims["a"].status.drifted, Some(("SubnetDrift".to_owned(), Timestamp(5))));
+    door.tell(&Event::ProviderDrift { claim: "a".to_owned(), reason: None });
+    door.pass(seconds(20));
+    assert_eq!(door.claims["a"].status.drifted, None);
+}
+
+fn loaded(digest: &str) -> Event {
+    Event::PolicyLoaded { name: "mine".to_owned(), digest: digest.to_owned() }
+}
+
+#[test]
+fn after_a_change_of_mind_few_nodes_move_until_an_hour_has_passed() {
+    for (told, slow) in [(&["1"][..], false), (&["1", "2"], true), (&["1", "1"], true)] {
+        let mut door = door(vec![on_demand()], settings());
+        for number in 0..16 {
+            add(&mut door, &format!("n{number:02}"), ("c.8", OD), &[(400, GIB / 4)]);
+        }
+        told.iter().for_each(|digest| door.tell(&loaded(digest)));
+        let early = deleted(&door.pass(Duration::minutes(50))).len();
+        let why = stays(&mut door).iter().any(|why| why.contains("policy mine changed: 5 nodes move"));
+        assert!(if slow { early == 5 && why } else { early > 10 && !why }, "{told:?}: {early}");
+        let late = deleted(&door.pass(Duration::minutes(20))).len();
+        assert!(!slow || late > 5, "{told:?}: {late}");
+    }
+}
+
+/// On-demand prices of a type, everywhere.
+fn price(door: &mut Door, of: &str, micros: i64) {
+    for zone in common::ZONES {
+        let key = OfferingKey { instance_type: of.to_owned(), zone: zone.to_owned(), capacity_type: OD };
+        door.tell(&Event::Price(key, whittle_model::Micros(micros)));
+    }
+}
+
+#[test]
+fn prices_that_swing_do_not_carry_pods_to_and_fro() {
+    let mut pair = on_demand();
+    pair.template.requirements.add(Requirement::any_of(keys::INSTANCE_TYPE, &["c.4", "m.4"]));
+    let mut door = door(vec![pair], settings());
+    add(&mut door, "a", ("c.4", OD), &[(3000, GIB)]);
+    price(&mut door, "m.4", 90_000);
+    door.pass(seconds(16));
+    assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
+    let types = |door: &Door| door.claims.values().map(|c| c.status.instance_type.clone()).collect::<Vec<_>>();
+    assert_eq!(types(&door), ["m.4"]);
+    let node = door.claims.values().next().unwrap().status.node.clone();
+    door.put_pod(bound(pod("again", 3000, GIB), &node));
+    price(&mut door, "m.4", 400_000);
+    assert!(created(&door.pass(Duration::minutes(23 * 60))).is_empty(), "the way back");
+    assert!(stays(&mut door).iter().any(|why| why.contains("its pods were moved off all that is cheaper within a day")));
+    assert_eq!(created(&door.pass(Duration::minutes(62))).len(), 1, "it is dear to this day");
+    boot(&mut door);
+    assert_eq!(types(&door), ["c.4"]);
+}
+
+#[test]
+fn a_pool_rests_when_what_it_gave_away_is_bought_again_at_once() {
+    for (cpu, memory, rests) in [(1500, GIB, true), (1500, 6 * GIB, false)] {
+        let mut door = door(vec![on_demand()], settings());
+        add(&mut door, "a", ("c.4", OD), &[(1500, GIB), (1500, GIB)]);
+        add(&mut door, "b", ("c.2", OD), &[(500, GIB)]);
+        assert_eq!(deleted(&door.pass(seconds(30))), [("b", "Underutilized")]);
+        door.put_pod(pod("late", cpu, memory));
+        assert_eq!(created(&door.pass(seconds(20))).len(), 1);
+        boot(&mut door);
+        add(&mut door, "d", ("m.2", OD), &[(100, GIB / 8)]);
+        assert_eq!(deleted(&door.pass(seconds(30))).is_empty(), rests, "{memory}");
+        assert_eq!(deleted(&door.pass(Duration::minutes(2))).is_empty(), !rests, "{memory}");
+    }
+}
+
+#[test]
+fn a_pool_whose_drifted_nodes_cannot_go_keeps_no_other_waiting() {
+    let mut full = on_demand();
+    let mut other = NodePool { name: "other".to_owned(), uid: "other".to_owned(), ..on_demand() };
+    other.disruption.budgets = vec![budget("100%")];
+    other.template.taints = vec![common::taint("team")];
+    full.disruption.budgets = vec![budget("100%")];
+    full.limits = whittle_model::Limits { amounts: vec![("cpu".to_owned(), 60_000)] };
+    let mut door = door(vec![full, other], settings());
+    for number in 0..30 {
+        add(&mut door, &format!("a{number:02}"), ("c.2", OD), &[(1500, GIB)]);
+    }
+    add(&mut door, "z", ("c.2", OD), &[]);
+    door.put_pod(bound(Pod { tolerations: vec![common::toleration("team")], ..pod("z-0", 1500, GIB) }, "node-z"));
+    let mut claim = door.claims["z"].clone();
+    claim.node_pool = "other".to_owned();
+    claim.labels.insert(keys::NODE_POOL.to_owned(), "other".to_owned());
+    door.put_claim(claim.clone());
+    let mut node = door.nodes["node-z"].clone();
+    node.labels.insert(keys::NODE_POOL.to_owned(), "other".to_owned());
+    door.put_node(node);
+    let all: Vec<String> = door.claims.keys().cloned().collect();
+    for claim in all {
+        door.tell(&Event::ProviderDrift { claim, reason: Some("AMIDrift".to_owned()) });
+    }
+    let actions = door.pass(seconds(15));
+    assert_eq!(created(&actions).iter().map(|claim| claim.node_pool.as_str()).collect::<Vec<_>>(), ["other"]);
+    assert!(stays(&mut door).iter().filter(|why| why.starts_with('a')).count() >= 20);
+}

@@ -101,11 +101,24 @@ pub struct DisruptionSettings {
     pub reshape: bool,
     /// What such an exchange has to save, in thousandths of what its nodes cost.
     pub reshape_permille: u32,
+    /// How long moves that save money start slowly after a change of policies, overlays, list prices or settings; zero is
+    /// not at all.
+    pub soak: Duration,
+    /// How many nodes move within that time at most.
+    pub soak_nodes: usize,
 }
 
 impl Default for DisruptionSettings {
     fn default() -> Self {
-        Self { cluster_budget: None, validation: Duration::seconds(15), every: Duration::seconds(10), reshape: true, reshape_permille: 50 }
+        Self {
+            cluster_budget: None,
+            validation: Duration::seconds(15),
+            every: Duration::seconds(10),
+            reshape: true,
+            reshape_permille: 50,
+            soak: Duration::minutes(60),
+            soak_nodes: 5,
+        }
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Budgets {
     counts: BTreeMap<String, Count>,
     /// What is left of the whole cluster's.
     cluster: Option<usize>,
+    /// What is left of a slow start, for moves that save money.
+    slow: Option<usize>,
     /// Pools in which nothing may go for a reason, and why: for the report.
     pub(super) closed: BTreeMap<(String, Reason), String>,
 }
@@ -63,10 +65,25 @@ impl Budgets {
         }
     }
 
+    /// So many nodes at most go to save money, besides what the budgets allow.
+    pub(super) fn slowly(&mut self, nodes: usize, why: &str) {
+        self.slow = Some(nodes);
+        if nodes == 0 {
+            let pools: Vec<String> = self.counts.keys().cloned().collect();
+            self.closed.extend(pools.into_iter().map(|pool| ((pool, Reason::Underutilized), why.to_owned())));
+        }
+    }
+
     /// How many more nodes of a pool may go for a reason.
     pub(super) fn left(&self, pool: &str, reason: Reason) -> usize {
         let of_pool = self.left.get(&(pool.to_owned(), reason)).copied().unwrap_or(0);
-        self.cluster.map_or(of_pool, |cluster| cluster.min(of_pool))
+        self.over_all(reason).min(of_pool)
+    }
+
+    /// How many more nodes of all pools may go for a reason.
+    fn over_all(&self, reason: Reason) -> usize {
+        let slow = self.slow.filter(|_| reason == Reason::Underutilized).unwrap_or(usize::MAX);
+        self.cluster.unwrap_or(usize::MAX).min(slow)
     }
 
     /// Takes nodes of these pools, one entry for each node, if all of them may go; false changes nothing.
@@ -76,8 +93,11 @@ impl Budgets {
             *wanted.entry(pool).or_default() += 1;
         }
         let fits = wanted.iter().all(|(pool, count)| self.left(pool, reason) >= *count);
-        if !fits || self.cluster.is_some_and(|left| left < pools.len()) {
+        if !fits || self.over_all(reason) < pools.len() {
             return false;
+        }
+        if reason == Reason::Underutilized {
+            self.slow = self.slow.map(|left| left - pools.len());
         }
         for (pool, count) in wanted {
             // A node that goes for one reason is on its way out for all of them.

@@ -3,6 +3,7 @@
 //! What must not enter: where their pods would go.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use whittle_model::{CapacityType, Micros, NodeClaim, NodePool, OfferingKey, PodKey, Timestamp, keys};
 
@@ -31,6 +32,8 @@ pub(super) struct Candidate {
     pub(super) blocked: Option<String>,
     /// Whether only its pods stand in the way, and a grace period limits how long they can.
     pub(super) eventual: bool,
+    /// The types that its pods were moved off lately.
+    pub(super) came_from: BTreeSet<String>,
 }
 
 impl Candidate {
@@ -72,6 +75,7 @@ pub(super) fn candidate(world: &World, claim: &NodeClaim, fences: &mut Fences<'_
         consolidatable: consolidatable_at(pool, claim).is_some_and(|at| at <= now),
         blocked: own.then(|| format!("the node has the annotation {}", keys::DO_NOT_DISRUPT)),
         eventual: !own && claim.termination_grace_period.is_some(),
+        came_from: BTreeSet::new(),
     };
     for key in world.pods_on(&node.name) {
         let Some(record) = world.pods.get(key) else { continue };

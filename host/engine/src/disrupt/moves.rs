@@ -113,6 +113,11 @@ pub(super) fn trim(
     if kept.is_empty() {
         return Err("nothing that is cheaper would do".to_owned());
     }
+    // To and fro is no way to save.
+    kept.retain(|(_, t)| candidates.iter().all(|candidate| !candidate.came_from.contains(&t.name)));
+    if kept.is_empty() {
+        return Err("its pods were moved off all that is cheaper within a day".to_owned());
+    }
     kept.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
     if spot_to_spot && (candidates.len() == 1 || !alone) {
         if kept.len() < SPOT_TYPES {

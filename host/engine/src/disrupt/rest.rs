@@ -11,6 +11,9 @@ const FIRST: Duration = Duration::minutes(1);
 /// It doubles so often at most: to a little more than an hour.
 const DOUBLINGS: u32 = 6;
 
+/// Failures are in a row when no more than this lies between a rest and the next of them.
+const FORGOTTEN: Duration = Duration::minutes(120);
+
 /// Rests by pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Rests(BTreeMap<String, Rest>);
@@ -29,6 +32,9 @@ impl Rests {
         pools.dedup();
         for pool in pools {
             let rest = self.0.entry(pool.clone()).or_insert(Rest { failures: 0, until: now });
+            if now.since(rest.until) > FORGOTTEN {
+                rest.failures = 0;
+            }
             rest.until = now.plus(Duration(FIRST.0 << rest.failures.min(DOUBLINGS)));
             rest.failures += 1;
         }
@@ -67,6 +73,9 @@ mod tests {
             now = now.plus(Duration::minutes(minutes));
             assert!(!rests.rests("a", now));
         }
+        now = now.plus(Duration::minutes(121));
+        rests.failed(&pools, now);
+        assert_eq!(rests.next(now), Some(now.plus(FIRST)), "that was long ago");
         rests.worked(&pools);
         assert_eq!(rests, Rests::default());
     }

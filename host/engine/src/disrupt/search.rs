@@ -34,6 +34,8 @@ pub(super) struct Search<'a> {
     rest: Vec<&'a Candidate>,
     /// How many more nodes of each pool are worth finding.
     quota: BTreeMap<&'a str, usize>,
+    /// Claims that move alone or not at all.
+    apart: &'a BTreeSet<String>,
     found: Vec<Move>,
     /// Why single nodes cannot be replaced, where its owner can do something about it.
     pub(super) hints: BTreeMap<String, String>,
@@ -46,7 +48,8 @@ struct Trial {
     bought: Option<Priced>,
 }
 
-/// Finds moves for `candidates`, which may all be moved. Nodes of `order` may take their pods.
+/// Finds moves for `candidates`, which may all be moved; those that are to be kept apart, alone. Nodes of `order` may take
+/// their pods.
 ///
 /// # Errors
 /// When a policy fails.
@@ -54,7 +57,7 @@ pub(super) fn search<'a>(
     world: &'a World,
     candidates: &'a [Candidate],
     order: &[&'a str],
-    budgets: &Budgets,
+    (budgets, apart): (&Budgets, &'a BTreeSet<String>),
     scorer: &'a mut dyn Scorer,
     now: Timestamp,
 ) -> Result<(Vec<Move>, BTreeMap<String, String>), ScorerFailure> {
@@ -70,7 +73,7 @@ pub(super) fn search<'a>(
     }
     let content: BTreeMap<&str, &[PodKey]> = rest.iter().map(|c| (c.node.as_str(), &c.pods[..])).collect();
     let study = Study::new(world, &content, order, scorer, now)?;
-    let mut search = Search { world, now, study, rest, quota, found: Vec::new(), hints: BTreeMap::new() };
+    let mut search = Search { world, now, study, rest, quota, apart, found: Vec::new(), hints: BTreeMap::new() };
     search.deletes();
     search.many_to_one()?;
     search.one_to_one()?;
@@ -129,8 +132,8 @@ impl<'a> Search<'a> {
                     }
                 })
             };
-            let line: Vec<&Candidate> =
-                self.rest.iter().copied().filter(|c| !self.study.received(&c.node)).filter(within).take(MOST_TO_ONE).collect();
+            let free = |c: &&Candidate| !self.study.received(&c.node) && !self.apart.contains(&c.claim);
+            let line: Vec<&Candidate> = self.rest.iter().copied().filter(free).filter(within).take(MOST_TO_ONE).collect();
             let (mut low, mut high) = (2, line.len());
             let mut best: Option<usize> = None;
             while low <= high {
@@ -188,7 +191,7 @@ impl<'a> Search<'a> {
             Ok(planned) => Some(plain.buying(vec![planned])),
             Err(why) => {
                 if let [only] = which
-                    && why.contains("spot")
+                    && (why.contains("spot") || why.contains("within a day"))
                 {
                     self.hints.insert(only.claim.clone(), why);
                 }
@@ -231,7 +234,8 @@ impl<'a> Search<'a> {
         while !dear.is_empty() {
             let mut size = CHUNK.min(dear.len());
             while size > 0 {
-                let set: Vec<&Candidate> = dear[..size].iter().map(|(_, c)| *c).filter(|c| self.free(c)).collect();
+                let may = |c: &&Candidate| self.free(c) && (size == 1 || !self.apart.contains(&c.claim));
+                let set: Vec<&Candidate> = dear[..size].iter().map(|(_, c)| *c).filter(may).collect();
                 if self.anew(&set)? {
                     break;
                 }
