@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use whittle_bench::filter::Filter;
-use whittle_bench::runs::{BenchError, contract, moves, packing, policies, speed, standing};
+use whittle_bench::runs::{BenchError, contract, interruptions, moves, packing, policies, speed, standing};
 
 const HELP: &str = "\
 usage: whittle-bench [FILTER...]
@@ -32,6 +32,7 @@ B10/compile/POLICY     loading a component, compiled anew and from the cache
 B10/trap[/plan]        a call that traps; a plan made again without the policy that trapped
 B10/solve/POLICY       share of a policy in the default plan of 5,000 pods on the 400 synthetic types, of
                        four teams: (with - without) / without
+B13/15000              as many messages of the interruption queue, each about another node of one cluster
 
 Timed is the plan alone: for ours from a world that has been told all objects to the finished plan with
 its report; for the reference from sorted pods and filtered types to priced nodes. Reading fixtures,
@@ -74,5 +75,6 @@ fn run(filter: &Filter) -> Result<usize, BenchError> {
     standing::b8(filter, &mut line)?;
     contract::b10(filter, &mut line)?;
     policies::b10(filter, &mut line)?;
+    interruptions::b13(filter, &mut line)?;
     Ok(lines)
 }

@@ -2,6 +2,7 @@
 //! is printed, and when, is up to the caller.
 
 pub mod contract;
+pub mod interruptions;
 pub mod moves;
 pub mod packing;
 pub mod policies;

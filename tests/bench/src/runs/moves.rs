@@ -9,8 +9,8 @@ use whittle_engine::Engine;
 use whittle_engine::report::{MoveStage, Step};
 use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{
-    CapacityType, Catalog, ClaimStatus, Event, InstanceType, ListPrice, Micros, Node, NodeClaim, Owner, Pod, PodKey, PodPhase, Resources,
-    Settings, Timestamp, TopologySpread, keys,
+    CapacityType, Catalog, ClaimStatus, Event, InstanceType, ListPrice, Micros, Node, NodeClaim, Owner, Pod, PodKey, PodPhase, Requirement,
+    Resources, Settings, Timestamp, TopologySpread, keys,
 };
 
 use super::{BenchError, Line};
@@ -22,6 +22,8 @@ use crate::{bound, markets};
 const NODES: [usize; 2] = [500, 2000];
 const ROUNDS: usize = 5;
 const GIB: i64 = 1 << 30;
+/// The types of the nodes there are.
+const TYPES: [&str; 4] = ["c7a.xlarge", "m7a.xlarge", "r7a.large", "m7a.2xlarge"];
 
 /// B5: a look at a cluster in which nothing can be moved: every node is tried.
 ///
@@ -32,7 +34,9 @@ pub fn b5(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
         for (suffix, spread) in [("", false), ("/spread", true)] {
             let name = format!("B5/{count}{suffix}");
             if filter.wants(&name) {
-                let look = look(&cluster(count, 10, spread)?);
+                let mut events = cluster(count, 10, spread)?;
+                events.iter_mut().for_each(nothing_else);
+                let look = look(&events);
                 line(format!("{name}: {} a look, {} moves ({} nodes, {} pods)", look.time, look.moves, count, count * 10));
             }
         }
@@ -57,6 +61,13 @@ pub fn b6(filter: &Filter, line: Line<'_>) -> Result<(), BenchError> {
         }
     }
     Ok(())
+}
+
+/// Leaves a pool only the types that its nodes have: each is full, so nothing is cheaper.
+fn nothing_else(event: &mut Event) {
+    if let Event::NodePool(pool) = event {
+        pool.template.requirements.add(Requirement::any_of(keys::INSTANCE_TYPE, &TYPES));
+    }
 }
 
 struct Look {
@@ -105,14 +116,13 @@ fn moved(step: Step) -> Option<(usize, Micros)> {
 }
 
 /// A cluster of four sizes of nodes in three zones, each with this many of its ten pods.
-fn cluster(count: usize, pods: usize, spread: bool) -> Result<Vec<Event>, BenchError> {
+pub(super) fn cluster(count: usize, pods: usize, spread: bool) -> Result<Vec<Event>, BenchError> {
     let input = markets::real(markets::Set::UpTo32)?;
     let catalog = Arc::clone(&input.catalogs[0]);
     let mut events =
         vec![Event::Settings(Settings::default()), Event::Catalog(Arc::clone(&catalog)), Event::NodeClass(markets::node_class())];
     events.extend(input.pools.iter().cloned().map(|pool| Event::NodePool(Box::new(pool))));
-    let types: Vec<&InstanceType> =
-        ["c7a.xlarge", "m7a.xlarge", "r7a.large", "m7a.2xlarge"].iter().filter_map(|name| catalog.get(name)).collect();
+    let types: Vec<&InstanceType> = TYPES.iter().filter_map(|name| catalog.get(name)).collect();
     for number in 0..count {
         let kind = types[number % types.len()];
         let zones: Vec<&str> = kind.offerings.iter().map(|o| o.zone.as_str()).collect();
