@@ -17,6 +17,9 @@ pub(crate) struct Batch {
     doubted: BTreeSet<PodKey>,
     /// When they are planned for again.
     again: Option<Timestamp>,
+    /// When policies are asked again that left pods without a place.
+    #[serde(default)]
+    judged: Option<Timestamp>,
     /// Whether the last plan left pods without a place: then any new supply is a reason to plan.
     pub(crate) hungry: bool,
 }
@@ -48,6 +51,16 @@ impl Batch {
         }
     }
 
+    /// Policies left pods without a place: they are asked again then, unless something happens before.
+    pub(crate) fn ask_again(&mut self, at: Option<Timestamp>) {
+        self.judged = at;
+    }
+
+    /// When policies are asked again although nothing happened.
+    pub(crate) const fn asked_again(&self) -> Option<Timestamp> {
+        self.judged
+    }
+
     /// A pod is bound or gone.
     pub(crate) fn trust(&mut self, pod: &PodKey) {
         if self.doubted.remove(pod) && self.doubted.is_empty() {
@@ -63,11 +76,12 @@ impl Batch {
 
     /// Shuts the window if it is time; true when a plan is due.
     pub(crate) fn shut(&mut self, settings: &Settings, now: Timestamp) -> bool {
-        let due = self.closes(settings).is_some_and(|at| at <= now);
+        let due = self.closes(settings).into_iter().chain(self.judged).any(|at| at <= now);
         if due {
             self.open = None;
             self.uids.clear();
             self.again = None;
+            self.judged = None;
             self.doubted.clear();
         }
         due
@@ -95,6 +109,16 @@ mod tests {
         assert!(!batch.shut(&settings, Timestamp(9_999)));
         assert!(batch.shut(&settings, Timestamp(10_000)));
         assert_eq!(batch.closes(&settings), None);
+    }
+
+    #[test]
+    fn policies_that_leave_pods_out_are_asked_again() {
+        let settings = Settings::default();
+        let mut batch = Batch::default();
+        batch.ask_again(Some(Timestamp(60_000)));
+        assert_eq!((batch.closes(&settings), batch.asked_again()), (None, Some(Timestamp(60_000))));
+        assert!(!batch.shut(&settings, Timestamp(59_999)) && batch.shut(&settings, Timestamp(60_000)));
+        assert_eq!(batch, Batch::default());
     }
 
     #[test]

@@ -81,7 +81,9 @@ impl Engine {
     }
 
     fn take_in(&mut self, event: &Event, now: Timestamp) {
-        self.world.read(event);
+        if self.world.read(event) {
+            self.supply(now);
+        }
         match event {
             Event::Settings(settings) => {
                 self.world.settings = settings.clone();
@@ -209,9 +211,10 @@ impl Engine {
             let mut round = Round { world: &mut self.world, ledger: &mut self.ledger, now, actions: &mut actions, report: &mut report };
             removal::advance(&mut round, &names);
             if due {
-                let (hungry, expected) = provision(&mut round, scorer);
-                self.batch.hungry = hungry;
-                self.batch.doubt(expected.into_iter(), now);
+                let left = provision(&mut round, scorer);
+                self.batch.hungry = left.hungry;
+                self.batch.doubt(left.expected.into_iter(), now);
+                self.batch.ask_again(left.ask_again);
             }
             self.replicas = statics::keep(&mut round, scorer);
             let mut names = names;
@@ -262,7 +265,8 @@ impl Engine {
         let why = |sure| if sure { Timer::Move } else { Timer::Turn };
         let moves = self.disrupt.deadline(&self.world).map(|(at, sure)| Deadline { at, why: why(sure) });
         let replicas = self.replicas.map(|at| Deadline { at, why: Timer::Replicas });
-        batch.into_iter().chain(retry).chain(sold_out).chain(claims).chain(replicas).chain(moves).min()
+        let judged = self.batch.asked_again().map(|at| Deadline { at, why: Timer::Turn });
+        batch.into_iter().chain(judged).chain(retry).chain(sold_out).chain(claims).chain(replicas).chain(moves).min()
     }
 
     /// What the rounds since the last call have to say.
@@ -315,7 +319,10 @@ impl Engine {
     fn schedule(&mut self, names: &BTreeSet<String>, now: Timestamp) {
         for name in names {
             let claim = self.world.claims.get(name);
-            let going = claim.filter(|claim| claim.deleting).and_then(|claim| drain::due_at(&self.world, claim, now));
+            // A drain that waits for a budget which others spend may hear of nothing when it is free again.
+            let spending = self.ledger.spending_until(now).filter(|_| self.ledger.held.contains_key(name));
+            let going = claim.filter(|claim| claim.deleting);
+            let going = going.and_then(|claim| drain::due_at(&self.world, claim, now).into_iter().chain(spending).min());
             let stays = claim.filter(|claim| !claim.deleting && !self.ledger.outstanding(name, Order::Delete, name));
             let when = going.map(|at| (at, Timer::Drain)).or_else(|| {
                 let claim = stays?;

@@ -11,6 +11,10 @@ use crate::turns::Turns;
 /// Doors answer within seconds; an order without effect after this long was lost.
 const LOST_AFTER: Duration = Duration::seconds(30);
 
+/// A removal is thought over when it shows no effect, and then leaves its budget to others. A watch may be silent for as
+/// long as an API server takes to come back.
+const DELETE_LOST_AFTER: Duration = Duration::seconds(90);
+
 /// A launch may wait for a batch and for EC2; asking again early would only be adopted.
 const LAUNCH_LOST_AFTER: Duration = Duration::seconds(120);
 
@@ -92,12 +96,12 @@ impl Ledger {
         let wait = match order {
             Order::Launch => LAUNCH_LOST_AFTER,
             Order::Evict => EVICTION_AGAIN_AFTER,
+            Order::Delete => DELETE_LOST_AFTER,
             Order::Create
             | Order::Register
             | Order::Initialize
             | Order::Tag
             | Order::Nominate
-            | Order::Delete
             | Order::Annotate
             | Order::Cordon
             | Order::Uncordon
@@ -125,6 +129,11 @@ impl Ledger {
     /// Whether a pod was asked to leave within a budget and does not show it yet.
     pub(crate) fn spends(&self, pod: &PodKey, now: Timestamp) -> bool {
         self.spending.get(pod).is_some_and(|(_, until)| *until > now)
+    }
+
+    /// When the first pod that was asked to leave within a budget counts no longer although nothing shows it.
+    pub(crate) fn spending_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.spending.values().map(|(_, until)| *until).filter(|until| *until > now).min()
     }
 
     /// A budget was told anew: pods that are seen to go are in its count by now.

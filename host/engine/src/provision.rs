@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{Action, ListPrice, PodKey, Scorer};
+use whittle_model::{Action, Duration, ListPrice, PodKey, Scorer, Timestamp};
 
 use crate::audit::audit;
 use crate::ledger::Order;
@@ -14,9 +14,24 @@ use crate::report::{PlannedClaim, Step};
 use crate::round::Round;
 use crate::world::World;
 
-/// Plans for pods without a place and orders the claims. Says whether some fit nowhere, and which
-/// have room on nodes in use.
-pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool, Vec<PodKey>) {
+/// A policy that vetoes what pods need may think otherwise later, and no event says so: it is asked again after so long.
+const VETO_HOLDS: Duration = Duration::minutes(5);
+/// One that failed is asked again sooner.
+const FAILURE_HOLDS: Duration = Duration::minutes(1);
+
+/// What a plan leaves to be looked after.
+#[derive(Debug, Default)]
+pub(crate) struct Provisioned {
+    /// Whether pods fit nowhere.
+    pub(crate) hungry: bool,
+    /// When policies are to be asked again that may be the reason.
+    pub(crate) ask_again: Option<Timestamp>,
+    /// Pods that have room on nodes in use.
+    pub(crate) expected: Vec<PodKey>,
+}
+
+/// Plans for pods without a place and orders the claims.
+pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> Provisioned {
     let plan = plan::plan(round.world, scorer, round.now);
     let judged = round.world.settings.compare_policies && !plan.policies.is_empty();
     let without = judged.then(|| plan::plan(round.world, &mut ListPrice, round.now).nodes.iter().map(|n| n.cost).sum());
@@ -24,8 +39,9 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool
     if !objections.is_empty() {
         // A plan that the auditor objects to is a bug: nothing is bought on its word.
         round.report.objections.extend(objections.iter().map(ToString::to_string));
-        return (true, Vec::new());
+        return Provisioned { hungry: true, ..Provisioned::default() };
     }
+    let ask_again = if plan.failures.is_empty() { (!plan.at_list).then_some(VETO_HOLDS) } else { Some(FAILURE_HOLDS) };
     round.report.policies = plan.policies;
     round.report.failures = plan.failures;
     // What lies in a pod itself no new supply can mend.
@@ -67,7 +83,7 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> (bool
     if let Some(choice) = &mut round.report.choice {
         choice.without_policies = without;
     }
-    (hungry, expected)
+    Provisioned { hungry, ask_again: ask_again.filter(|_| hungry).map(|span| round.now.plus(span)), expected }
 }
 
 /// Pods that were given room on a node of ours that is still starting wait for that node.

@@ -15,6 +15,9 @@ pub(crate) fn advance(round: &mut Round<'_>, names: &BTreeSet<String>) {
     for name in names {
         let Some(claim) = round.world.claims.get(name).filter(|c| c.deleting).cloned() else { continue };
         round.ledger.done(&claim.name, Order::Delete, &claim.name);
+        if round.world.hides_node(&claim) {
+            continue; // what is on it is not known, and without its claim nobody would let it go
+        }
         let unlaunched = claim.status.provider_id.is_empty();
         if round.ledger.ended.contains(&claim.name) || (unlaunched && round.ledger.refused(&claim.name)) {
             release(round, &claim);
@@ -38,7 +41,7 @@ fn release(round: &mut Round<'_>, claim: &NodeClaim) {
             round.act(Action::ReleaseNode { node: node.clone() });
         }
     }
-    if !nodes.is_empty() {
+    if !nodes.is_empty() || round.world.may_hide_node(claim) {
         return;
     }
     if round.admit(&claim.name, Order::ReleaseClaim, &claim.name) {

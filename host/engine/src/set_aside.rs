@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Event, NodeClaim, ObjectKind};
+use whittle_model::{Event, NodeClaim, ObjectKind, keys};
 
 use crate::world::World;
 
@@ -35,10 +35,10 @@ impl World {
         self.aside.0.entry(kind).or_default().insert(name.to_owned(), node.map(str::to_owned));
     }
 
-    /// An object that was set aside can be read, or is gone.
-    pub(crate) fn read(&mut self, event: &Event) {
+    /// An object that was set aside can be read, or is gone. Says whether that is so.
+    pub(crate) fn read(&mut self, event: &Event) -> bool {
         if self.aside.0.is_empty() {
-            return;
+            return false;
         }
         let (kind, name) = match event {
             Event::Pod(pod) => (ObjectKind::Pod, pod.key.to_string()),
@@ -82,16 +82,25 @@ impl World {
             | Event::Interrupted { .. }
             | Event::ProviderDrift { .. }
             | Event::PolicyLoaded { .. }
-            | Event::SetAside { .. } => return,
+            | Event::SetAside { .. } => return false,
         };
-        if let Some(names) = self.aside.0.get_mut(&kind) {
-            let node = names.remove(&name).flatten();
-            if names.is_empty() {
-                self.aside.0.remove(&kind);
-            }
-            let node = node.as_ref().and_then(|name| self.nodes.get(name));
-            self.touched.extend(node.and_then(|node| self.claim_by_provider.get(&node.provider_id)).cloned());
+        let Some(names) = self.aside.0.get_mut(&kind) else { return false };
+        let Some(node) = names.remove(&name) else { return false };
+        if names.is_empty() {
+            self.aside.0.remove(&kind);
         }
+        let node = node.as_ref().and_then(|name| self.nodes.get(name));
+        self.touched.extend(node.and_then(|node| self.claim_by_provider.get(&node.provider_id)).cloned());
+        if kind == ObjectKind::Node {
+            self.touched.extend(self.going.iter().cloned()); // its claim may have waited for it
+        }
+        true
+    }
+
+    /// Whether the node of a claim is there and could never be read: it must not be taken for one that is gone.
+    pub(crate) fn hides_node(&self, claim: &NodeClaim) -> bool {
+        let node = &claim.status.node;
+        !node.is_empty() && self.aside.holds(ObjectKind::Node, node) && !self.nodes.contains_key(node)
     }
 
     /// Whether a node must stay and takes no further pods, because something on it could not be read.
@@ -102,6 +111,23 @@ impl World {
     /// Whether a pool could not be read when it changed last: nothing is bought from it and nothing of it goes.
     pub(crate) fn frozen(&self, pool: &str) -> bool {
         self.aside.holds(ObjectKind::NodePool, pool)
+    }
+
+    /// Whether there are claims that could never be read, and fewer nodes that no claim stands for than such claims: of one
+    /// at least nothing is known, and it may be any pool's.
+    pub(crate) fn unaccounted(&self) -> bool {
+        let aside = self.aside.0.get(&ObjectKind::NodeClaim);
+        let unknown = aside.map_or(0, |names| names.keys().filter(|name| !self.claims.contains_key(*name)).count());
+        unknown > 0 && {
+            let ours = self.nodes.values().filter(|node| node.labels.contains_key(keys::NODE_POOL));
+            ours.filter(|node| self.claim_of(node).is_none()).count() < unknown
+        }
+    }
+
+    /// Whether the node of a claim may be one that could never be read, as nothing else is known of it.
+    pub(crate) fn may_hide_node(&self, claim: &NodeClaim) -> bool {
+        let hidden = || self.aside.0.get(&ObjectKind::Node).is_some_and(|names| names.keys().any(|name| !self.nodes.contains_key(name)));
+        !claim.status.provider_id.is_empty() && self.node_of(claim).is_none() && hidden()
     }
 
     /// Whether a claim must stay because it, its pool or something on its node could not be read.

@@ -189,6 +189,31 @@ fn nothing_is_planned_on_a_node_or_bought_from_a_pool_that_cannot_be_read() {
 }
 
 #[test]
+fn a_pool_with_limits_buys_nothing_while_a_claim_was_never_read() {
+    let limits = || whittle_model::Limits { amounts: vec![("nodes".to_owned(), 1)] };
+    let mut door = door();
+    door.tell(&Event::NodePool(Box::new(whittle_model::NodePool { limits: limits(), ..pool("general") })));
+    let aside = Event::SetAside { kind: ObjectKind::NodeClaim, name: "odd".to_owned(), node: None, why: String::new() };
+    door.tell(&aside);
+    door.put_pod(pod("web", 1000, GIB));
+    assert_eq!(door.pass(seconds(30)), vec![], "the claim that nobody can read may be all that the pool may have");
+    door.tell(&Event::ClaimGone("odd".to_owned()));
+    assert_eq!(names(&door.pass(seconds(12))).first(), Some(&"create"), "planned again as soon as it is read or gone");
+
+    // A node of a pool that no claim stands for is counted: it is the unreadable claim's.
+    let (mut door, claim) = running();
+    door.tell(&Event::NodePool(Box::new(whittle_model::NodePool { limits: limits(), ..pool("general") })));
+    let node = door.nodes.values().next().cloned().expect("it joined");
+    door.tell(&Event::ClaimGone(claim.name));
+    door.tell(&Event::Node(Box::new(node)));
+    door.tell(&aside);
+    door.put_pod(pod("large", 30_000, GIB));
+    door.pass(seconds(12));
+    let reasons = format!("{:?}", door.engine.take_reports());
+    assert!(reasons.contains("nodes") && !reasons.contains("cannot be counted"), "{reasons}");
+}
+
+#[test]
 fn only_a_launch_that_may_have_worked_looks_for_instances_first() {
     let mut door = door();
     door.put_pod(pod("web", 1000, GIB));

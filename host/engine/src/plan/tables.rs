@@ -210,6 +210,10 @@ fn open_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog, St
     if world.frozen(&pool.name) {
         return Err("its latest change could not be read".to_owned());
     }
+    let counted = pool.replicas.is_some() || !pool.limits.amounts.is_empty();
+    if counted && world.unaccounted() {
+        return Err("there is a NodeClaim that cannot be read, which may be its own: what it has cannot be counted".to_owned());
+    }
     let name = &pool.template.node_class;
     match world.node_classes.get(name) {
         None => return Err(format!("its EC2NodeClass {name} does not exist")),
