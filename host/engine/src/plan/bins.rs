@@ -112,16 +112,17 @@ impl<'w> Bins<'w> {
         let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
         let levels = topology.levels();
         let mut bins = Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
-        bins.locate(topology);
+        bins.locate(world, topology);
         bins
     }
 
     /// Finds the domains of each bin.
-    fn locate(&mut self, topology: &Topology<'_>) {
+    fn locate(&mut self, world: &World, topology: &Topology<'_>) {
         self.inside = (0..topology.keys()).map(|key| vec![Mask::default(); topology.domains(key) as usize]).collect();
         self.without = vec![Mask::default(); topology.keys()];
         for (number, bin) in self.all.iter_mut().enumerate() {
-            bin.reach = (0..topology.keys()).map(|key| bin.face.reach(topology, key)).collect();
+            let claim = world.claims.get(bin.name);
+            bin.reach = (0..topology.keys()).map(|key| bin.face.reach(world, claim, topology, key)).collect();
             let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
             bin.outside = match bin.face {
                 Face::Labels(labels) => topology.outside(labels, &taints),
@@ -279,12 +280,16 @@ impl<'w> Bins<'w> {
 
 impl Face<'_> {
     /// The domains of a key it is in, or may come to be in.
-    fn reach(&self, topology: &Topology<'_>, key: usize) -> Set {
+    fn reach(&self, world: &World, claim: Option<&NodeClaim>, topology: &Topology<'_>, key: usize) -> Set {
         match self {
             Self::Labels(labels) => topology.reach_of_labels(key, labels),
             Self::Requirements(have, labels) => {
                 let own = topology.reach_of_labels(key, labels);
-                if own.is_empty() { topology.reach_of_requirements(key, have) } else { own }
+                if !own.is_empty() || key == HOST {
+                    return own;
+                }
+                let sold = claim.and_then(|claim| topology.reach_of_claim(key, world, claim));
+                sold.unwrap_or_else(|| topology.reach_of_requirements(key, have))
             }
         }
     }

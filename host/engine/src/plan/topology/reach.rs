@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{Catalog, Operator, Requirement, Requirements, keys};
+use whittle_model::{Catalog, InstanceType, NodeClaim, Offering, Operator, Requirement, Requirements, keys};
 
 use super::set::Set;
 use super::{HOST, KeyId, Topology};
-use crate::plan::states::{ProfileId, State, StateId, States};
+use crate::plan::states::{ProfileId, State, StateId, States, offering_allows, type_allows};
 use crate::plan::tables::{PoolTable, Tables};
 use crate::plan::write::some_value;
+use crate::world::World;
 
 /// The values that nodes of a state may have under a key.
 pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str) -> BTreeSet<String> {
@@ -75,6 +76,28 @@ impl Topology<'_> {
             self.reaches[at] = all;
         }
         &self.reaches[at][key]
+    }
+
+    /// The domains that the node of a claim in flight may come to be in, as the types and offerings it admits tell; `None`
+    /// when they tell nothing. A plan reads its own claims so before they are written.
+    pub(crate) fn reach_of_claim(&self, key: KeyId, world: &World, claim: &NodeClaim) -> Option<Set> {
+        let (name, have, catalog) = (&self.keys[key], &claim.requirements, world.catalog_of(claim)?);
+        let named = |t: &&InstanceType| have.get(keys::INSTANCE_TYPE).is_none_or(|names| names.allows(&t.name)) && type_allows(t, have);
+        let listed = claim.listed_offers();
+        let open = |t: &InstanceType, o: &Offering| {
+            let listed = listed.as_ref().is_none_or(|all| all.iter().any(|(name, zone, _)| *name == t.name && *zone == o.zone));
+            listed && offering_allows(o, have) && (o.available || o.reservation.is_some())
+        };
+        let types = || catalog.types.iter().filter(named);
+        let offers = || types().flat_map(|t| t.offerings.iter().filter(|o| open(t, o)).collect::<Vec<_>>());
+        let found: BTreeSet<&str> = match name.as_str() {
+            keys::ZONE => offers().map(|o| o.zone.as_str()).collect(),
+            keys::ZONE_ID => offers().map(|o| o.zone_id.as_str()).collect(),
+            keys::CAPACITY_TYPE => offers().map(|o| o.capacity_type.name()).collect(),
+            _ => return None,
+        };
+        let found = self.domains_of(key, found.into_iter());
+        (!found.is_empty()).then_some(found)
     }
 
     /// The domains that the requirements of a state list.
