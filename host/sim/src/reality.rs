@@ -15,8 +15,11 @@ mod nodes;
 mod objects;
 mod orders;
 mod queue;
+mod rules;
 mod scheduling;
 mod storage;
+mod strokes;
+mod toll;
 mod workloads;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +41,7 @@ pub(crate) use market::SoldOut;
 pub(crate) use queue::Happening;
 use queue::Queue;
 use storage::Disks;
+use toll::Toll;
 use workloads::{Managed, WorkloadId};
 
 /// Objects as the API server has them.
@@ -75,6 +79,8 @@ pub(crate) struct Reality {
     pub(crate) notes: Vec<TimelineEvent>,
     /// Broken invariants.
     pub(crate) violations: Vec<String>,
+    /// What the run has cost people so far.
+    pub(crate) toll: Toll,
     pub(crate) queue: Queue,
     /// Why kube-scheduler found no node for a pod, at its last try.
     pub(crate) refusals: BTreeMap<PodKey, String>,
@@ -112,6 +118,7 @@ impl Reality {
             boot: Boot::Usual,
             notes: Vec::new(),
             violations: Vec::new(),
+            toll: Toll::default(),
             queue: Queue::default(),
             refusals: BTreeMap::new(),
             disks: Disks::default(),
@@ -159,6 +166,9 @@ impl Reality {
             Happening::Count => self.count_budgets(),
             Happening::Restock => self.restock(),
             Happening::Reread(kind) => self.reread(kind),
+            Happening::Outage(end) => self.outage(end),
+            Happening::Readable(kind, name) => self.readable(kind, &name),
+            Happening::Drought(end) => self.drought(end),
             // The controller's, not the world's.
             Happening::Tell { .. } | Happening::Crash | Happening::Restart => {}
         }
@@ -221,6 +231,11 @@ impl Reality {
     /// Kubernetes minor version of the server.
     pub(crate) const fn minor(&self) -> u32 {
         self.settings.kubernetes_minor
+    }
+
+    /// What the clock of the API server shows.
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.now.plus(self.faults.skew())
     }
 
     fn later(&mut self, span: Duration, happening: Happening) {

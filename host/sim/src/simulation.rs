@@ -5,8 +5,11 @@
 
 mod perform;
 
-use whittle_engine::{Engine, Timer};
-use whittle_model::{Duration, Event, ListPrice, Scorer, Settings, Timestamp};
+use std::collections::BTreeMap;
+
+use whittle_engine::report::{MoveStage, Step};
+use whittle_engine::{Engine, Report, Timer};
+use whittle_model::{Action, Duration, Event, ListPrice, Scorer, Settings, Timestamp};
 
 use crate::history::History;
 use crate::reality::{Happening, Reality};
@@ -71,6 +74,9 @@ pub struct Ending {
     pub unmet: Vec<Expectation>,
 }
 
+/// A removal that is lost is thought over again by then: without a sign of it the node is not on its way out.
+const THOUGHT_OVER: Duration = Duration::seconds(20);
+
 /// A world, an engine, and the way between them.
 pub struct Simulation {
     pub(crate) engine: Engine,
@@ -87,6 +93,8 @@ pub struct Simulation {
     recorder: Option<Box<dyn Recorder>>,
     /// Lines of the timeline, for expectations.
     lines: Vec<String>,
+    /// Claims whose move this life of the controller has begun, and when.
+    moving: BTreeMap<String, Timestamp>,
 }
 
 impl Simulation {
@@ -108,6 +116,7 @@ impl Simulation {
             wake: None,
             recorder: None,
             lines: Vec::new(),
+            moving: BTreeMap::new(),
         };
         simulation.start();
         simulation
@@ -171,6 +180,15 @@ impl Simulation {
         Ok(true)
     }
 
+    /// Goes on to `limit`.
+    ///
+    /// # Errors
+    /// When a safety rule is broken.
+    pub fn advance(&mut self, limit: Timestamp) -> Result<(), RunError> {
+        while self.step(limit, &mut ())? {}
+        self.check_books()
+    }
+
     /// Lets something happen; true when the engine heard of it.
     fn happen(&mut self, happening: Happening) -> bool {
         match happening {
@@ -183,6 +201,10 @@ impl Simulation {
             }
             Happening::Crash => self.crash(),
             Happening::Restart => {
+                if let Some(back) = self.reality.back() {
+                    self.reality.queue.put(back, Happening::Restart);
+                    return false;
+                }
                 self.reality.notes.push(TimelineEvent::Restarted {});
                 self.down = false;
                 self.start();
@@ -205,6 +227,9 @@ impl Simulation {
             | Happening::Detach(_)
             | Happening::Count
             | Happening::Restock
+            | Happening::Outage(_)
+            | Happening::Readable(..)
+            | Happening::Drought(_)
             | Happening::Reread(_) => self.reality.happen(happening),
         }
         false
@@ -218,6 +243,7 @@ impl Simulation {
         self.down = true;
         self.engine = Engine::new();
         self.wake = None;
+        self.moving.clear();
         self.reality.hang_up();
         self.reality.notes.push(TimelineEvent::Crashed {});
         let back = self.reality.now.plus(DOWN);
@@ -232,7 +258,7 @@ impl Simulation {
             recorder.begins(now, &self.engine);
         }
         self.tell(&Event::Settings(self.settings.clone()));
-        for event in self.reality.lists() {
+        for event in self.reality.read_all() {
             self.tell(&event);
         }
         self.tell(&Event::Synced);
@@ -256,11 +282,19 @@ impl Simulation {
         if let Some(recorder) = &mut self.recorder {
             recorder.polled(now, &actions, &self.engine);
         }
-        for action in actions {
+        for action in &actions {
+            if let Action::Terminate { claim } = action {
+                self.moving.remove(claim);
+            }
+        }
+        let whole = actions.len();
+        let sent = self.reality.broken_off(whole).unwrap_or(whole);
+        for action in actions.into_iter().take(sent) {
             self.reality.order(action);
         }
         let reports = self.engine.take_reports();
         for report in reports {
+            self.watch_moves(&report);
             let reality = &self.reality;
             let node_of = |claim: &str| reality.node_of_claim(claim).map(|n| n.name.clone()).unwrap_or_default();
             let said = self.history.take(report, &node_of, &|pod| reality.workload_of(pod));
@@ -268,8 +302,27 @@ impl Simulation {
                 self.say(&event, observer);
             }
         }
+        if sent < whole {
+            return self.crash();
+        }
         // An engine that asks to be polled for the past would be polled without end.
         self.wake = self.engine.deadline(now).map(|d| d.at.max(now.plus(Duration(1))));
+    }
+
+    /// Moves keep to the budgets of their pools, however many are begun.
+    fn watch_moves(&mut self, report: &Report) {
+        for step in &report.steps {
+            let Step::Move(step) = step else { continue };
+            match &step.stage {
+                MoveStage::Begun => self.moving.extend(step.claims.iter().map(|claim| (claim.clone(), self.reality.now))),
+                MoveStage::RolledBack(_) => self.moving.retain(|claim, _| !step.claims.contains(claim)),
+                MoveStage::Found | MoveStage::Rejected(_) | MoveStage::Ready => continue,
+            }
+            let reality = &self.reality;
+            self.moving.retain(|claim, begun| begun.plus(THOUGHT_OVER) > reality.now || reality.goes(claim));
+            let crossed = self.reality.crossed(self.moving.keys());
+            self.reality.violations.extend(crossed);
+        }
     }
 
     fn flush(&mut self, observer: &mut dyn Observer) {
@@ -288,6 +341,9 @@ impl Simulation {
 
     /// Safety: what must hold after every step.
     fn check(&self) -> Result<(), RunError> {
+        if !self.weather.is_calm() {
+            self.check_books()?;
+        }
         let broken = self.reality.violations.first().cloned();
         let objection = self.history.objections.first().map(|what| format!("the auditor objects to a plan: {what}"));
         let doubled = || self.reality.twice().map(|claim| format!("claim {claim} has two instances"));

@@ -35,6 +35,18 @@ pub struct Weather {
     pub deletions: u8,
     /// Crashes of the controller, at times drawn from the seed.
     pub crashes: u8,
+    /// Rounds in which the controller crashes between two of its orders; three times at most.
+    pub broken_rounds: u8,
+    /// Times at which the API server restarts, up to a minute each: all watches break, and orders to it are lost.
+    pub api_restarts: u8,
+    /// Instances whose kubelet joins up to 20 minutes late, or is ready up to five minutes late.
+    pub slow_kubelets: u8,
+    /// Pods, nodes and claims that cannot be read when they change, for up to two minutes.
+    pub unreadable: u8,
+    /// Hours for which nothing at all can be bought, from a time drawn from the seed on.
+    pub drought: u8,
+    /// Seconds that the clock of the API server is ahead of the controller's. It stays so when all else is over.
+    pub skew: i8,
 }
 
 impl Weather {
@@ -67,6 +79,12 @@ impl Weather {
             slow_stops: share("slow stops", 40),
             deletions: share("deletions", 4),
             crashes: share("crashes", 4),
+            broken_rounds: share("broken rounds", 4),
+            api_restarts: share("api restarts", 3),
+            slow_kubelets: share("slow kubelets", 30),
+            unreadable: share("unreadable", 10),
+            drought: if seed.of("drought").percent(10) { 24 } else { 0 },
+            skew: i8::try_from(seed.of("skew by").between(-45, 45)).ok().filter(|_| seed.of("skew").percent(30)).unwrap_or(0),
         }
     }
 
@@ -94,15 +112,25 @@ impl std::fmt::Display for Weather {
             ("throttled launches", self.throttled),
             ("sold-out launches", self.no_capacity),
             ("slow stops", self.slow_stops),
+            ("broken rounds", self.broken_rounds),
+            ("slow kubelets", self.slow_kubelets),
+            ("unreadable objects", self.unreadable),
         ];
         write!(f, "for {}:", self.lasting)?;
         for (name, share) in shares.into_iter().filter(|(_, share)| *share > 0) {
             write!(f, " {name} {share} %,")?;
         }
-        for (name, times) in [("mass interruptions", self.interruptions), ("deleted claims", self.deletions)] {
-            if times > 0 {
-                write!(f, " {name} {times},")?;
-            }
+        let times = [
+            ("mass interruptions", self.interruptions),
+            ("deleted claims", self.deletions),
+            ("API restarts", self.api_restarts),
+            ("hours without capacity", self.drought),
+        ];
+        for (name, times) in times.into_iter().filter(|(_, times)| *times > 0) {
+            write!(f, " {name} {times},")?;
+        }
+        if self.skew != 0 {
+            write!(f, " clock skew {} s,", self.skew)?;
         }
         write!(f, " crashes {}", self.crashes)
     }

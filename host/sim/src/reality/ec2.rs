@@ -59,6 +59,17 @@ pub(crate) struct Ec2 {
     /// Micro-dollars an hour times milliseconds, up to the last time accounts were made.
     billed: i128,
     billed_to: Timestamp,
+    /// What was paid from each of these times on.
+    course: Vec<(Timestamp, Rate)>,
+}
+
+/// What is paid for at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Rate {
+    /// All instances, an hour.
+    pub(crate) hourly: Micros,
+    /// How many they are.
+    pub(crate) instances: usize,
 }
 
 impl Ec2 {
@@ -70,6 +81,16 @@ impl Ec2 {
     /// Instances that are paid for.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Instance> {
         self.instances.iter().filter(|i| i.ended.is_none())
+    }
+
+    /// What was paid for at each time, up to the last time accounts were made.
+    pub(crate) fn course(&self) -> impl Iterator<Item = (Timestamp, Rate)> + '_ {
+        self.course.iter().copied()
+    }
+
+    /// When accounts were made last.
+    pub(crate) const fn billed_to(&self) -> Timestamp {
+        self.billed_to
     }
 
     /// The bill so far.
@@ -84,6 +105,10 @@ impl Reality {
         let span = i128::from(self.now.since(self.ec2.billed_to).0);
         if span > 0 {
             let hourly: Micros = self.ec2.running().map(|i| self.price(&i.node_class, &i.offering)).sum();
+            let rate = Rate { hourly, instances: self.ec2.running().count() };
+            if self.ec2.course.last().is_none_or(|(_, last)| *last != rate) {
+                self.ec2.course.push((self.ec2.billed_to, rate));
+            }
             self.ec2.billed += i128::from(hourly.0) * span;
             self.ec2.billed_to = self.now;
         }
@@ -191,6 +216,7 @@ impl Reality {
             Boot::Told(delay) => delay,
         };
         if let Some(delay) = delay {
+            let delay = Duration(delay.0 + self.faults.slow_join(self.now).0);
             self.later(delay, Happening::Join(instance.claim.clone()));
         }
     }

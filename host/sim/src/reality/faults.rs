@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{Action, Duration, Event, PodKey, Timestamp};
+use whittle_model::{Action, Duration, Event, ObjectKind, PodKey, Timestamp};
 
 use super::{Happening, Reality};
 use crate::random::Seed;
@@ -18,37 +18,75 @@ const CALL: Duration = Duration(20);
 /// The weather and what it has done so far.
 #[derive(Debug)]
 pub(super) struct Faults {
-    seed: Seed,
-    weather: Weather,
+    pub(super) seed: Seed,
+    pub(super) weather: Weather,
     rolls: BTreeMap<&'static str, u64>,
     /// No news of a kind arrive before this time.
     not_before: BTreeMap<&'static str, Timestamp>,
     /// No order about an object arrives before this time.
     orders: BTreeMap<String, Timestamp>,
     /// Kinds whose watch is broken, with the objects that went meanwhile.
-    broken: BTreeMap<&'static str, BTreeSet<String>>,
+    pub(super) broken: BTreeMap<&'static str, BTreeSet<String>>,
     /// A watch does not break while it is being mended.
     mending: bool,
     life: u32,
+    /// When the API server is away.
+    outages: Vec<(Timestamp, Timestamp)>,
+    /// How often the controller has crashed in the middle of a round.
+    pub(super) broken_rounds: u8,
 }
 
 impl Faults {
     pub(super) fn new(seed: Seed, weather: Weather) -> Self {
         let (rolls, not_before) = (BTreeMap::new(), BTreeMap::new());
-        Self { seed, weather, rolls, not_before, orders: BTreeMap::new(), broken: BTreeMap::new(), mending: false, life: 0 }
+        let span = |n: u64| Duration::seconds(seed.of("api restarts for").nth(n).between(5, 60));
+        let outages = times(seed, weather, "api restarts", weather.api_restarts).map(|(n, at)| (at, at.plus(span(n)))).collect();
+        Self {
+            seed,
+            weather,
+            rolls,
+            not_before,
+            orders: BTreeMap::new(),
+            broken: BTreeMap::new(),
+            mending: false,
+            life: 0,
+            outages,
+            broken_rounds: 0,
+        }
     }
 
     /// When the controller crashes by itself, spot capacity is taken back, and claims are deleted.
     pub(super) fn strokes(&self) -> Vec<(Timestamp, Happening)> {
-        let seconds = self.weather.lasting.as_seconds();
-        let times = |purpose: &str, count: u8| -> Vec<(u64, Timestamp)> {
-            let branch = self.seed.of(purpose);
-            (0..u64::from(count)).map(|n| (n, Timestamp(branch.nth(n).between(0, seconds * 1000)))).collect()
-        };
-        let crashes = times("crashes", self.weather.crashes).into_iter().map(|(_, at)| (at, Happening::Crash));
-        let taken = times("interruptions", self.weather.interruptions).into_iter().map(|(n, at)| (at, Happening::TakeBack(n)));
-        let deleted = times("deletions", self.weather.deletions).into_iter().map(|(n, at)| (at, Happening::DeleteOne(n)));
-        crashes.chain(taken).chain(deleted).collect()
+        let times = |purpose: &str, count: u8| times(self.seed, self.weather, purpose, count);
+        let crashes = times("crashes", self.weather.crashes).map(|(_, at)| (at, Happening::Crash));
+        let taken = times("interruptions", self.weather.interruptions).map(|(n, at)| (at, Happening::TakeBack(n)));
+        let deleted = times("deletions", self.weather.deletions).map(|(n, at)| (at, Happening::DeleteOne(n)));
+        let away = self.outages.iter().map(|(from, to)| (*from, Happening::Outage(*to)));
+        let hours = Duration::minutes(60 * i64::from(self.weather.drought));
+        let dry = times("drought", self.weather.drought.min(1)).map(|(_, at)| (at, Happening::Drought(at.plus(hours))));
+        crashes.chain(taken).chain(deleted).chain(away).chain(dry).collect()
+    }
+
+    /// By how much the clock of the API server is ahead.
+    pub(super) fn skew(&self) -> Duration {
+        Duration::seconds(i64::from(self.weather.skew))
+    }
+
+    /// When the API server is there again, if it is away at `at`.
+    pub(super) fn away(&self, at: Timestamp) -> Option<Timestamp> {
+        self.outages.iter().find(|(from, to)| *from <= at && at < *to).map(|(_, to)| *to)
+    }
+
+    /// How long a kubelet takes to join beyond the usual.
+    pub(super) fn slow_join(&mut self, now: Timestamp) -> Duration {
+        let slow = self.strikes("slow joins", self.weather.slow_kubelets, now);
+        if slow { self.up_to("slow joins by", Duration::minutes(20)) } else { Duration(0) }
+    }
+
+    /// How long a node that has joined takes to be ready beyond the usual.
+    pub(super) fn slow_ready(&mut self, now: Timestamp) -> Duration {
+        let slow = self.strikes("slow to be ready", self.weather.slow_kubelets, now);
+        if slow { self.up_to("slow to be ready by", Duration::minutes(5)) } else { Duration(0) }
     }
 
     /// How long a pod takes to stop beyond the usual.
@@ -58,18 +96,18 @@ impl Faults {
     }
 
     /// The next throw of this purpose.
-    fn throw(&mut self, purpose: &'static str) -> Seed {
+    pub(super) fn throw(&mut self, purpose: &'static str) -> Seed {
         let count = self.rolls.entry(purpose).or_default();
         *count += 1;
         self.seed.of(purpose).nth(*count)
     }
 
     /// Whether a fault strikes now.
-    fn strikes(&mut self, purpose: &'static str, percent: u8, now: Timestamp) -> bool {
+    pub(super) fn strikes(&mut self, purpose: &'static str, percent: u8, now: Timestamp) -> bool {
         percent > 0 && now.0 < self.weather.lasting.0 && self.throw(purpose).percent(percent)
     }
 
-    fn up_to(&mut self, purpose: &'static str, most: Duration) -> Duration {
+    pub(super) fn up_to(&mut self, purpose: &'static str, most: Duration) -> Duration {
         Duration(self.throw(purpose).between(0, most.0))
     }
 
@@ -80,6 +118,12 @@ impl Faults {
         }
         self.strikes("no capacity", self.weather.no_capacity, now).then_some("sold out")
     }
+}
+
+/// As many times within the bad weather, drawn for this purpose.
+fn times(seed: Seed, weather: Weather, purpose: &str, count: u8) -> impl Iterator<Item = (u64, Timestamp)> + use<> {
+    let (branch, last) = (seed.of(purpose), weather.lasting.as_seconds() * 1000);
+    (0..u64::from(count)).map(move |n| (n, Timestamp(branch.nth(n).between(0, last))))
 }
 
 /// The kind of an event's object and its name; answers have a kind of their own.
@@ -101,7 +145,11 @@ fn about(event: &Event) -> (&'static str, String) {
         Event::VolumeAttachmentGone(name) => ("attachments", name.clone()),
         Event::PodDisruptionBudget(budget) => ("budgets", budget.key.to_string()),
         Event::PodDisruptionBudgetGone(key) => ("budgets", key.to_string()),
-        Event::NodePool(_)
+        Event::SetAside { kind: ObjectKind::Pod, name, .. } => ("pods", name.clone()),
+        Event::SetAside { kind: ObjectKind::Node, name, .. } => ("nodes", name.clone()),
+        Event::SetAside { kind: ObjectKind::NodeClaim, name, .. } => ("claims", name.clone()),
+        Event::SetAside { .. }
+        | Event::NodePool(_)
         | Event::StorageClass(_)
         | Event::StorageClassGone(_)
         | Event::VolumeLimits(_)
@@ -125,7 +173,6 @@ fn about(event: &Event) -> (&'static str, String) {
         | Event::PolicyLoaded { .. }
         | Event::Instances(_)
         | Event::ProviderDrift { .. }
-        | Event::SetAside { .. }
         | Event::Synced => ("settings", String::new()),
     }
 }
@@ -153,6 +200,13 @@ fn aim(action: &Action) -> (String, bool) {
     }
 }
 
+/// Whether an order goes to the API server; the others go to EC2.
+fn to_the_api(action: &Action) -> bool {
+    let ec2 =
+        matches!(action, Action::Launch { .. } | Action::Terminate { .. } | Action::TagInstance { .. } | Action::TerminateStray { .. });
+    !ec2
+}
+
 impl Reality {
     /// Has the controller hear of something.
     pub(super) fn tell(&mut self, event: Event) {
@@ -177,6 +231,7 @@ impl Reality {
         if kind == "answers" && self.faults.strikes("lost answers", weather.lost_answers, self.now) {
             return;
         }
+        let event = self.as_read(event);
         let mut delay = span;
         if self.faults.strikes("late events", weather.late_events, self.now) {
             delay = Duration(span.0 + self.faults.up_to("late events by", Duration::seconds(20)).0);
@@ -200,6 +255,9 @@ impl Reality {
 
     /// A broken watch is mended: what is there is told, and what is not there any more.
     pub(super) fn reread(&mut self, kind: &'static str) {
+        if let Some(end) = self.faults.away(self.now) {
+            return self.queue.put(end, Happening::Reread(kind));
+        }
         let gone = self.faults.broken.remove(kind).unwrap_or_default();
         self.faults.mending = true;
         let lists = self.lists();
@@ -230,9 +288,15 @@ impl Reality {
         if self.faults.strikes("late orders", weather.late_orders, self.now) {
             delay = self.faults.up_to("late orders by", Duration::seconds(20));
         }
-        let not_before = self.faults.orders.entry(object).or_default();
-        let at = self.now.plus(delay).max(*not_before);
-        *not_before = at;
+        let not_before = self.faults.orders.get(&object).copied().unwrap_or_default();
+        let mut at = self.now.plus(delay).max(not_before);
+        if let Some(end) = self.faults.away(at).filter(|_| to_the_api(&action)) {
+            if again {
+                return;
+            }
+            at = end.plus(CALL);
+        }
+        self.faults.orders.insert(object, at);
         // Two launches at once are one to EC2: they have the same client token.
         let once = matches!(action, Action::Launch { .. });
         if !once && self.faults.strikes("doubled orders", weather.doubled_orders, self.now) {

@@ -22,10 +22,11 @@ impl Reality {
             taints: vec![Taint::new(keys::UNREGISTERED_TAINT, "", Effect::NoExecute), Taint::new(NOT_READY, "", Effect::NoSchedule)],
             capacity,
             allocatable,
-            created: self.now,
+            created: self.clock(),
             ..Node::default()
         };
         let wait = Duration::seconds(self.seed.of("ready").of(claim).between(3, 6));
+        let wait = Duration(wait.0 + self.faults.slow_ready(self.now).0);
         self.later(wait, Happening::Ready(node.name.clone()));
         self.put_node(node);
     }

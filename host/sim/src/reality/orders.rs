@@ -7,6 +7,7 @@ use super::Reality;
 impl Reality {
     /// Carries out an order that has arrived. "Already so" is success.
     pub(super) fn carry(&mut self, action: &Action) {
+        self.judge(action);
         match action {
             Action::CreateClaim(claim) => self.create_claim(claim),
             Action::Launch { claim, .. } => self.launch(claim),
@@ -36,6 +37,7 @@ impl Reality {
             Action::Evict { pod, uid } => self.evict(pod, uid),
             Action::DeletePod { pod, uid, grace_seconds } => {
                 if self.is_there(pod, uid) {
+                    self.count_eviction(pod);
                     self.end_pod(pod, Some(Duration::seconds(*grace_seconds)));
                 }
             }
@@ -50,8 +52,15 @@ impl Reality {
     /// The eviction API. It refuses where a budget is used up: who asked hears nothing, and asks again.
     fn evict(&mut self, pod: &PodKey, uid: &str) {
         if self.is_there(pod, uid) && self.may_evict(pod) {
+            self.count_eviction(pod);
             self.delete_pod(pod);
         }
+    }
+
+    /// A pod is about to go from its node because the engine asked for it, for the first time.
+    fn count_eviction(&mut self, pod: &PodKey) {
+        let moved = |pod: &whittle_model::Pod| pod.node.is_some() && !pod.deleting && !pod.terminal() && !pod.tied_to_node();
+        self.toll.evictions += u64::from(self.api.pods.get(pod).is_some_and(moved));
     }
 
     /// Whether the pod of this name is the one that is meant; who asked hears that it is gone otherwise.
@@ -69,6 +78,7 @@ impl Reality {
             return;
         }
         let mut claim = claim.clone();
+        claim.created = claim.created.plus(self.faults.skew());
         self.stamp(&mut claim);
         self.api.claims.insert(claim.name.clone(), claim.clone());
         self.tell(Event::Claim(Box::new(claim)));
@@ -99,7 +109,7 @@ impl Reality {
 
     pub(super) fn delete_claim(&mut self, name: &str) {
         if self.api.claims.contains_key(name) {
-            let now = self.now;
+            let now = self.clock();
             self.change_claim(name, |claim| {
                 claim.deleting = true;
                 claim.deleted_at = claim.deleted_at.or(Some(now));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Action, Event, PodKey, Timestamp};
+use whittle_model::{Action, Event, ObjectKind, PodKey, Timestamp};
 
 /// Something that will happen.
 #[derive(Debug, Clone)]
@@ -48,6 +48,12 @@ pub(crate) enum Happening {
     Count,
     /// Something sold out is for sale again.
     Restock,
+    /// The API server goes away until then.
+    Outage(Timestamp),
+    /// An object that could not be read can be read.
+    Readable(ObjectKind, String),
+    /// Nothing can be bought until then.
+    Drought(Timestamp),
     /// A broken watch reads all objects of a kind again.
     Reread(&'static str),
     /// The controller crashes.
@@ -59,7 +65,17 @@ pub(crate) enum Happening {
 impl Happening {
     /// Whether the world is at rest while only such things are to come.
     const fn background(&self) -> bool {
-        matches!(self, Self::Restock | Self::Finish(_) | Self::Crash | Self::TakeBack(_) | Self::DeleteOne(_) | Self::Flush)
+        matches!(
+            self,
+            Self::Restock
+                | Self::Finish(_)
+                | Self::Crash
+                | Self::TakeBack(_)
+                | Self::DeleteOne(_)
+                | Self::Flush
+                | Self::Outage(_)
+                | Self::Drought(_)
+        )
     }
 }
 

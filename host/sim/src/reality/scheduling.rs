@@ -105,6 +105,7 @@ impl Reality {
 
     fn bound(&mut self, key: &PodKey, node: &str) {
         self.waiting.remove(key);
+        self.toll.waits_no_more(key, self.now);
         self.refusals.remove(key);
         self.on_node.entry(node.to_owned()).or_default().insert(key.clone());
         let Some(pod) = self.api.pods.get_mut(key) else { return };
@@ -157,12 +158,13 @@ impl Reality {
 
     /// A bound pod's containers run.
     pub(super) fn start(&mut self, key: &PodKey) {
+        let clock = self.clock();
         let Some(pod) = self.api.pods.get_mut(key).filter(|p| p.phase == PodPhase::Pending && p.node.is_some() && !p.deleting) else {
             return;
         };
         pod.phase = PodPhase::Running;
         pod.ready = true;
-        pod.started = Some(self.now);
+        pod.started = Some(clock);
         let pod = pod.clone();
         if !self.pinned.contains_key(key) {
             let workload = self.workload_of(key);

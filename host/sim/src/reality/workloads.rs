@@ -214,7 +214,7 @@ impl Reality {
     /// Makes a pod from a template.
     pub(super) fn make_pod(&mut self, key: PodKey, template: &Pod, owner: Option<Owner>) {
         self.made += 1;
-        let mut pod = Pod { key, owner, created: self.now, uid: format!("pod-{}", self.made), ..template.clone() };
+        let mut pod = Pod { key, owner, created: self.clock(), uid: format!("pod-{}", self.made), ..template.clone() };
         if let Some(owner) = pod.owner.as_ref().filter(|o| o.kind == "ReplicaSet")
             && let Some((_, hash)) = owner.name.rsplit_once('-')
         {
@@ -254,6 +254,7 @@ impl Reality {
             None => {
                 self.waiting.insert(key.clone(), self.now);
                 if !self.pinned.contains_key(&key) {
+                    self.toll.waits(&key, self.now);
                     self.note_pods(TimelineEvent::PodsCreated { workload, pods: vec![key.clone()] });
                 }
                 self.enqueue(key);
@@ -269,17 +270,18 @@ impl Reality {
 
     /// Deletes a pod with this grace period, or its own. Deleted again it may get less time, never more.
     pub(super) fn end_pod(&mut self, key: &PodKey, grace: Option<Duration>) {
-        let now = self.now;
+        let (now, clock) = (self.now, self.clock());
         let Some(pod) = self.api.pods.get_mut(key) else {
             return self.tell(Event::PodGone(key.clone()));
         };
-        let end = now.plus(grace.unwrap_or(pod.grace).max(GRACE));
-        if pod.deleting && pod.ends_at.is_none_or(|at| at <= end) {
+        let span = grace.unwrap_or(pod.grace).max(GRACE);
+        let (end, shown) = (now.plus(span), clock.plus(span));
+        if pod.deleting && pod.ends_at.is_none_or(|at| at <= shown) {
             return;
         }
         let first = !pod.deleting;
         pod.deleting = true;
-        pod.ends_at = Some(end);
+        pod.ends_at = Some(shown);
         let pod = pod.clone();
         match pod.node.clone() {
             Some(node) if !pod.terminal() => {
@@ -306,6 +308,7 @@ impl Reality {
         let Some(pod) = self.api.pods.remove(key) else { return };
         self.waiting.remove(key);
         self.queued.remove(key);
+        self.toll.waits_no_more(key, self.now);
         self.refusals.remove(key);
         self.scheduler.unbind(key);
         self.scheduler.forget_nomination(key);

@@ -164,13 +164,17 @@ impl Run {
     }
 }
 
-pub fn play_in(scenario: Scenario, settings: Settings, seed: u64, weather: Weather, story: &str) -> Run {
-    let mut simulation = Simulation::new(scenario, settings, seed, weather);
+/// Plays a story in a simulation that was set up already.
+pub fn play_on(mut simulation: Simulation, story: &str) -> Run {
     let mut record = Record::default();
     let story = Story::parse(story).expect("the story reads");
     let ending = simulation.run(&story, &mut Files::default(), &mut record);
     let summary = simulation.summary();
     Run { simulation, record, ending, summary }
+}
+
+pub fn play_in(scenario: Scenario, settings: Settings, seed: u64, weather: Weather, story: &str) -> Run {
+    play_on(Simulation::new(scenario, settings, seed, weather), story)
 }
 
 pub fn play(scenario: Scenario, story: &str) -> Run {

@@ -1,7 +1,7 @@
 //! Crashes and bad weather: safety always, progress once it is calm.
 
 use whittle_model::{Duration, Settings, Timestamp};
-use whittle_sim::{Simulation, Story, Weather};
+use whittle_sim::{ScenarioObject, Simulation, Story, Weather};
 
 use super::common::{Files, Record, daemon_set, deployment, limited, play_in, pool, scenario};
 
@@ -57,7 +57,7 @@ fn throttled_launches_are_tried_again() {
 #[test]
 fn weather_is_safe_and_passes() {
     for seed in 0..60 {
-        let weather = Weather::drawn(seed);
+        let weather = Weather { drought: 0, ..Weather::drawn(seed) };
         let story = "wait 3m\nscale deployment/web 9\nwait 3m\nscale deployment/api 1\nwait 4m\nuntil pods running\nuntil settled\n\
             delete deployment/web\ndelete deployment/api\nuntil nodes 0\nuntil settled";
         let run = play_in(world(), Settings::default(), seed, weather, story);
@@ -71,7 +71,7 @@ fn weather_is_safe_and_passes() {
 fn limits_hold_in_any_weather() {
     for seed in 0..20 {
         let world = scenario(vec![limited("default", &[("cpu", 12_000), ("nodes", 3)])], vec![deployment("web", 20, 900, 900)]);
-        let weather = Weather::drawn(seed);
+        let weather = Weather { drought: 0, ..Weather::drawn(seed) };
         let run = play_in(world, Settings::default(), seed, weather, "wait 12m\nuntil settled");
         assert!(run.ending.is_ok(), "seed {seed}, weather {weather}\n{:?}\n{}", run.ending, run.text());
         assert!(!run.summary.pods.pending.is_empty());
@@ -94,4 +94,28 @@ fn a_plan_over_an_unchanged_world_is_empty() {
     let before = record.lines.len();
     simulation.run(&Story::parse("wait 6h").unwrap(), &mut Files::default(), &mut record).unwrap();
     assert_eq!(record.lines.len(), before + 1, "only the line of the story itself: {:?}", &record.lines[before..]);
+}
+
+/// Seeds differ in prices, boot times and ties; none of them gives a reason to move anything.
+#[test]
+fn a_steady_cluster_makes_no_move_in_a_day() {
+    for seed in 0..4 {
+        let objects = || {
+            let mut objects: Vec<ScenarioObject> =
+                (0..6).map(|n| deployment(&format!("app-{n}"), 4 + n, 300 + 250 * i64::from(n), 700 + 900 * i64::from(n % 3))).collect();
+            objects.push(daemon_set("agent", 100));
+            objects
+        };
+        let world = scenario(vec![pool("mixed", &["spot", "on-demand"]), pool("plain", &["on-demand"])], objects());
+        let mut settings = Settings::default();
+        settings.features.spot_to_spot = seed % 2 == 1;
+        let mut simulation = Simulation::new(world, settings, seed, Weather::calm());
+        let mut record = Record::default();
+        simulation.run(&Story::parse("until pods running\nuntil settled within 4h").unwrap(), &mut Files::default(), &mut record).unwrap();
+        let (before, figures) = (record.lines.len(), simulation.figures());
+        simulation.run(&Story::parse("wait 24h").unwrap(), &mut Files::default(), &mut record).unwrap();
+        assert_eq!(record.lines.len(), before + 1, "seed {seed}, only the line of the story itself: {:?}", &record.lines[before..]);
+        let after = simulation.figures();
+        assert_eq!((after.launches, after.evictions, after.nodes), (figures.launches, figures.evictions, figures.nodes));
+    }
 }

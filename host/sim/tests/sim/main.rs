@@ -4,5 +4,7 @@ mod common;
 mod disks;
 mod faults;
 mod mixes;
+mod moody;
+mod peer;
 mod stories;
 mod storms;

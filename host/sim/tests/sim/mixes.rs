@@ -116,7 +116,7 @@ fn mixes_come_and_go_in_any_weather() {
         let mut objects = mix(seed);
         objects.push(deployment("late", 0, 700, 700));
         let world = scenario(vec![pool("default", &["on-demand", "spot"]), limited("other", &[("cpu", 16_000)])], objects);
-        let weather = if seed % 3 == 0 { Weather::calm() } else { Weather::drawn(seed) };
+        let weather = if seed % 3 == 0 { Weather::calm() } else { Weather { drought: 0, ..Weather::drawn(seed) } };
         let run = play_in(world, settings, seed, weather, story);
         assert!(run.ending.is_ok(), "seed {seed}, weather {weather}: {:?}\n{}", run.ending, run.text());
         assert_eq!(run.summary.stray_launches, 0, "seed {seed}, weather {weather}\n{}", run.text());
