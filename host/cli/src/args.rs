@@ -74,6 +74,13 @@ file `story` that says what happens, one verb a line:
 
 Without a story all files are applied and time runs until nothing more happens.
 
+--compare karpenter plays the same story in the same world under a model of Karpenter 1.14: greedy first fit, pods left to
+kube-scheduler, empty nodes first, then drift, then one consolidation after the other (up to 100 nodes for one, else
+one for one), each looked at again after 15 s. Both are taken on until nothing more happens, then to the same hour. The
+model differs from Karpenter in this: limits are strict inside a batch, planning does not wait for launches under way,
+searches have no time limit, ties have a fixed order, a rejected move rests for a minute, several drifted nodes are exchanged
+in one look, policies are not asked. A line of the story that does not come true there is noted, and the story goes on.
+
 A ScoringPolicy (source builtin or file) of a file that is applied counts from the beginning; NodePools name
 theirs in order in the annotation whittle.sh/policy: a,b? where ? lets the pool go on without it.";
 
@@ -124,7 +131,7 @@ A file of cases is a list; tables are rows by the names of columns, what is not 
 Tables: round (one row), candidates, askers, mix, moves, move-nodes, move-pods, move-pools.";
 
 /// Where types and prices come from.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Market {
     /// us-east-1, us-west-2 or eu-west-1
     #[arg(long, value_name = "REGION", default_value = "us-east-1")]
@@ -141,7 +148,7 @@ pub struct Market {
 }
 
 /// What is simulated, and how.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct World {
     /// Directory of manifests; `-` reads one file of manifests from standard input
     #[arg(value_name = "DIR")]
@@ -188,6 +195,13 @@ impl From<PackingChoice> for Packing {
     }
 }
 
+/// `--compare`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// Greedy packing, pods left to kube-scheduler, one move after the other.
+    Karpenter,
+}
+
 /// `--nomination`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum NominationChoice {
@@ -215,8 +229,14 @@ pub struct Simulate {
     /// Print one JSON object a line, the last one a summary
     #[arg(long)]
     pub json: bool,
+    /// Play the story a second time with a model of Karpenter, and lay the figures of both side by side
+    #[arg(long, value_enum, value_name = "WHOM")]
+    pub compare: Option<Peer>,
+    /// Play the story with so many seeds, from --seed on, and print p10, p50 and p90 of each figure
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: Option<u64>,
     /// Write everything the engine is told and answers into this empty or new folder, for `whittle replay`
-    #[arg(long, value_name = "OUT")]
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["compare", "seeds"])]
     pub journal: Option<PathBuf>,
     /// A segment of the journal ends after so many bytes
     #[arg(long, value_name = "BYTES", requires = "journal", default_value_t = 16 << 20)]

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use whittle_model::{Features, Settings};
 
 /// What is switched on and off.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Gates {
     /// Feature gates, such as NodeOverlay=true,StaticCapacity=true
     #[arg(long, value_name = "NAME=BOOL,...", value_delimiter = ',', value_parser = parse)]

@@ -15,6 +15,7 @@ mod fences;
 mod hypothesis;
 mod look;
 pub(crate) mod moves;
+mod one_by_one;
 pub(crate) mod reason;
 mod rest;
 mod search;
@@ -126,6 +127,9 @@ impl Disrupt {
         let begun = if proposals.is_empty() { self.look(round, scorer) } else { self.look_again(round, proposals, scorer) };
         // What was begun changes the world for what comes next.
         self.changed |= begun;
+        if begun && round.world.settings.disruption.one_by_one {
+            self.last = None; // As Karpenter: the next look follows at once.
+        }
         round.report.policies.extend(scorer.close());
     }
 
@@ -171,16 +175,22 @@ impl Disrupt {
     fn look(&mut self, round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
         (self.changed, self.last) = (false, Some(round.now));
         let mut look = Look::new(round.world, self, round.now);
-        let drifted = look.drifted(self, scorer);
+        let one_by_one = round.world.settings.disruption.one_by_one;
+        let mut found = if one_by_one { look.empty(self, scorer) } else { Vec::new() };
+        let drifted = if found.is_empty() { look.drifted(self, scorer) } else { Vec::new() };
         if !drifted.is_empty() {
             let Look { said, .. } = look;
             self.heard(round, said);
             drifted.into_iter().for_each(|what| self.begin(round, what));
             return true;
         }
-        let mut found = look.empty(self, scorer);
-        let saving = look.saving(self, &found, scorer);
-        found.extend(saving);
+        if !one_by_one {
+            found = look.empty(self, scorer);
+            let saving = look.saving(self, &found, scorer);
+            found.extend(saving);
+        } else if found.is_empty() {
+            found.extend(look.one(self, scorer));
+        }
         look.explain(self);
         (self.rested, self.next) = (look.rested(), look.next(self));
         let Look { said, .. } = look;

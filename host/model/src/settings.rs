@@ -106,6 +106,9 @@ pub struct DisruptionSettings {
     pub soak: Duration,
     /// How many nodes move within that time at most.
     pub soak_nodes: usize,
+    /// Whether a look finds one move, as Karpenter's does, and the next look waits for it: for comparison.
+    #[serde(default)]
+    pub one_by_one: bool,
 }
 
 impl Default for DisruptionSettings {
@@ -118,6 +121,7 @@ impl Default for DisruptionSettings {
             reshape_permille: 50,
             soak: Duration::minutes(60),
             soak_nodes: 5,
+            one_by_one: false,
         }
     }
 }

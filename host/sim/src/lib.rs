@@ -10,6 +10,7 @@
 //! that is the engine's.
 
 mod explain;
+mod figures;
 mod history;
 mod names;
 mod random;
@@ -24,6 +25,7 @@ mod weather;
 mod why_not;
 
 pub use explain::{Bought, PodSight, Sight};
+pub use figures::{Figures, Sample, karpenter};
 pub use history::History;
 pub use recorder::Recorder;
 pub use scenario::{Budget, Given, Manifests, ObjectKind, ObjectName, Scenario, ScenarioObject, Workload, WorkloadKind};

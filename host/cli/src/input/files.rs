@@ -9,7 +9,7 @@ use whittle_sim::{Story, StoryError, Verb};
 use crate::failure::Failure;
 
 /// A file of manifests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct File {
     /// As a story names it: relative to the directory.
     pub name: String,
@@ -20,7 +20,7 @@ pub struct File {
 }
 
 /// The files of a directory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Files {
     dir: PathBuf,
     /// Ordered by name; files that only a story names come last.

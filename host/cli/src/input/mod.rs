@@ -12,6 +12,7 @@ mod remarks;
 mod start;
 
 use whittle_cluster::{Located, Object, Strictness, link, manifest};
+use whittle_model::Settings;
 use whittle_sim::{Line, Scenario, Story, StoryError, Verb};
 
 use crate::args::World;
@@ -19,8 +20,9 @@ use crate::failure::Failure;
 use crate::market;
 use crate::policy::Policies;
 use catalogs::Catalogs;
-use files::Files;
 use library::Library;
+
+pub use files::Files;
 
 /// Everything a simulation needs.
 pub struct Input {
@@ -46,9 +48,16 @@ pub struct Input {
 /// All faults of all files at once; or the story's first; or each field that is not acted on yet,
 /// unless the arguments let them pass.
 pub fn read(args: &World) -> Result<Input, Failure> {
+    judge(Files::read(&args.dir)?, args)
+}
+
+/// Judges what was read.
+///
+/// # Errors
+/// As [`read`], but for what cannot be read at all.
+pub fn judge(mut files: Files, args: &World) -> Result<Input, Failure> {
     let sources = market::sources(&args.market)?;
     let given = market::given(&args.market, &sources)?;
-    let mut files = Files::read(&args.dir)?;
     let story = files.story.as_deref().map(Story::parse).transpose().map_err(|error| files.in_story(&error))?;
     let catalogs = Catalogs::new(sources, &args.market.region);
     if let Some(story) = &story {
@@ -70,6 +79,7 @@ pub fn read(args: &World) -> Result<Input, Failure> {
     let policies = Policies::gather(&used, &args.policy)?;
     let assumed = catalogs.assumed(&used)?;
     let mut remarks = remarks::of(&used, &plan.unused, &assumed, &refused);
+    remarks.extend(remarks::gated(&used, &args.gates.set(Settings::default()).features));
     remarks.extend(start::remark(&plan));
     remarks.extend(policies.remarks);
     let mut library = Library::new(&files, objects, catalogs, policies.everywhere);

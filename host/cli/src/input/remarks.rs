@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_cluster::{Located, Object};
+use whittle_model::Features;
 use whittle_sim::ScenarioObject;
 
 /// Objects that are named before the rest are counted.
@@ -72,6 +73,29 @@ pub fn of(
         lines.push(format!("the story applies no {}", names.join(", ")));
     }
     lines
+}
+
+/// What has no effect because its feature gate is off.
+#[must_use]
+pub fn gated(objects: &[&Located<Object>], features: &Features) -> Vec<String> {
+    let (mut overlays, mut pools) = (Vec::new(), Vec::new());
+    for located in objects {
+        if let Object::NodeOverlay(overlay) = &located.object {
+            overlays.push(overlay.name.as_str());
+        } else if let Object::NodePool(pool) = &located.object
+            && pool.replicas.is_some()
+        {
+            pools.push(pool.name.as_str());
+        }
+    }
+    let say = |kind: &str, names: &[&str], effect: &str, gate: &str| {
+        format!("{kind} {}: {effect}, as the feature gate {gate} is off; --feature-gates {gate}=true switches it on", names.join(", "))
+    };
+    let overlays =
+        (!features.node_overlay && !overlays.is_empty()).then(|| say("NodeOverlay", &overlays, "changes nothing", "NodeOverlay"));
+    let pools = (!features.static_capacity && !pools.is_empty())
+        .then(|| say("NodePool", &pools, "with spec.replicas buys nothing", "StaticCapacity"));
+    overlays.into_iter().chain(pools).collect()
 }
 
 /// Node classes whose zones are assumed, and pools whose class is not there.

@@ -61,7 +61,11 @@ pub fn summary(out: &mut dyn Write, summary: &Summary, notes: &[String], partial
     line(out, &Last { summary: Complete { summary, partial, notes } })
 }
 
-fn line<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
+/// Writes one object on a line of its own.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn line<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
     serde_json::to_writer(&mut *out, value)?;
     out.write_all(b"\n")
 }

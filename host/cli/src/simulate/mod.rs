@@ -2,6 +2,8 @@
 //! What must not enter: what happens in it; that is the simulation's and the engine's.
 
 mod against;
+mod compare;
+mod figures;
 mod json;
 mod progress;
 mod report;
@@ -29,6 +31,9 @@ use timeline::Timeline;
 /// # Errors
 /// When the input is wrong, a line of the story cannot be done, or the answer cannot be written.
 pub fn run(args: &Simulate, out: &mut dyn Write, err: &mut dyn Write) -> Result<End, Failure> {
+    if args.compare.is_some() || args.seeds.is_some() {
+        return compare::run(args, out, err);
+    }
     let mut input = input::read(&args.world)?;
     let (remarks, partial) = (input.remarks.clone(), input.partial);
     let mut timeline = Timeline::default();
@@ -139,15 +144,19 @@ fn recorded(args: &Simulate, input: &mut input::Input) -> Result<(Company, Optio
     Ok((Company { scorer: scorer(chains), recorder: Some(Box::new(recording.clone())) }, Some(recording)))
 }
 
-fn play(world: &World, input: input::Input, company: Company, hear: &mut dyn FnMut(Timestamp, &TimelineEvent)) -> Played {
+/// What the arguments say.
+fn settings(world: &World) -> Settings {
     let settings = Settings {
         packing: world.packing.into(),
         nomination: world.nomination.into(),
         kubernetes_minor: world.kubernetes,
-        compare_policies: company.scorer.is_some(),
         ..Settings::default()
     };
-    let settings = world.gates.set(settings);
+    world.gates.set(settings)
+}
+
+fn play(world: &World, input: input::Input, company: Company, hear: &mut dyn FnMut(Timestamp, &TimelineEvent)) -> Played {
+    let settings = Settings { compare_policies: company.scorer.is_some(), ..settings(world) };
     let mut library = input.library;
     let mut simulation = Simulation::new(input.scenario, settings, world.market.seed, Weather::calm());
     if let Some(scorer) = company.scorer {

@@ -8,6 +8,7 @@ use whittle_model::{NodeClaim, Packing, Scorer, Timestamp};
 use super::candidates::{Candidate, consolidatable_at};
 use super::hypothesis::Hypothesis;
 use super::moves::{Move, trim};
+use super::reason::Reason;
 use super::search::{share, worth_it};
 use crate::plan::{Plan, PlannedNode};
 use crate::world::World;
@@ -94,6 +95,18 @@ impl<'a> Exact<'a> {
         let rest = moves.split_off(moves.len() / 2);
         self.deletes(moves, held, rejected);
         self.deletes(rest, held, rejected);
+    }
+
+    /// What the nodes of a set can be exchanged for, one node at most, when nothing else is done.
+    ///
+    /// # Errors
+    /// Says what is in its way.
+    pub(super) fn alone(&mut self, set: &[&Candidate]) -> Result<Move, String> {
+        let what = Move::of(Reason::Underutilized, set, self.now);
+        let (plan, undo) = self.hypothesis.without(set, Packing::Greedy, self.scorer, self.now);
+        let bought = self.bought(&what, set, &plan);
+        self.hypothesis.undo(undo);
+        Ok(what.buying(bought?))
     }
 
     fn exchange(&mut self, what: Move) -> Result<Move, String> {

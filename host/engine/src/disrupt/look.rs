@@ -25,10 +25,10 @@ const DRIFT_A_LOOK: usize = 25;
 
 /// One look at the world.
 pub(super) struct Look<'w> {
-    world: &'w World,
-    now: Timestamp,
-    candidates: Vec<Candidate>,
-    budgets: Budgets,
+    pub(super) world: &'w World,
+    pub(super) now: Timestamp,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) budgets: Budgets,
     /// When the first protection of a pod is over.
     protected_until: Option<Timestamp>,
     pub(super) said: Said,
@@ -49,7 +49,9 @@ impl<'w> Look<'w> {
     pub(super) fn new(world: &'w World, memory: &Disrupt, now: Timestamp) -> Self {
         let mut fences = Fences::new(world, now);
         let mut candidates = candidates::all(world, &mut fences, now);
-        candidates.iter_mut().for_each(|candidate| candidate.came_from = memory.churn.came_from(&candidate.claim, now));
+        if !world.settings.disruption.one_by_one {
+            candidates.iter_mut().for_each(|candidate| candidate.came_from = memory.churn.came_from(&candidate.claim, now));
+        }
         let mut budgets = Budgets::new(world, now);
         if let Some(left) = memory.soak.left(world, now) {
             budgets.slowly(left, &memory.soak.why(world));
@@ -57,12 +59,12 @@ impl<'w> Look<'w> {
         Self { world, now, candidates, budgets, protected_until: fences.next, said: Said::default() }
     }
 
-    fn by_claim(&self) -> BTreeMap<&str, &Candidate> {
+    pub(super) fn by_claim(&self) -> BTreeMap<&str, &Candidate> {
         self.candidates.iter().map(|c| (c.claim.as_str(), c)).collect()
     }
 
     /// Whether a node may go for a reason, budgets aside.
-    fn eligible(&self, candidate: &Candidate, reason: Reason) -> bool {
+    pub(super) fn eligible(&self, candidate: &Candidate, reason: Reason) -> bool {
         let Some(pool) = self.world.pools.get(&candidate.pool) else { return false };
         let free = candidate.blocked.is_none();
         match reason {
@@ -78,11 +80,17 @@ impl<'w> Look<'w> {
         }
     }
 
+    /// Whether a node is left alone for a while, because its move was declined or moves of its pool failed.
+    pub(super) fn resting(&self, memory: &Disrupt, candidate: &Candidate) -> bool {
+        let of_pool = !self.world.settings.disruption.one_by_one && memory.rests.rests(&candidate.pool, self.now);
+        of_pool || memory.declined.contains_key(&candidate.claim)
+    }
+
     /// Moves of drifted nodes that can be begun now: those without pods first, then the longest drifted.
     pub(super) fn drifted(&mut self, memory: &Disrupt, scorer: &mut dyn Scorer) -> Vec<Move> {
         let since = |c: &Candidate| self.world.claims.get(&c.claim).and_then(|claim| claim.status.drifted.as_ref()).map(|(_, at)| *at);
         let mut line: Vec<&Candidate> = self.candidates.iter().filter(|c| self.eligible(c, Reason::Drifted)).collect();
-        line.retain(|c| !memory.declined.contains_key(&c.claim) && !memory.rests.rests(&c.pool, self.now));
+        line.retain(|c| !self.resting(memory, c));
         line.sort_by_key(|c| (!c.pods.is_empty(), since(c), c.claim.clone()));
         line.retain(|c| self.budgets.left(&c.pool, Reason::Drifted) > 0);
         let crowded = line.len() > DRIFT_A_LOOK;
@@ -138,7 +146,7 @@ impl<'w> Look<'w> {
             .candidates
             .iter()
             .filter(|c| self.eligible(c, Reason::Underutilized) && totals.could_pass(c))
-            .filter(|c| !memory.declined.contains_key(&c.claim) && !memory.rests.rests(&c.pool, self.now))
+            .filter(|c| !self.resting(memory, c))
             .cloned()
             .collect();
         if line.iter().all(|c| self.budgets.left(&c.pool, Reason::Underutilized) == 0) {
@@ -286,7 +294,7 @@ impl<'w> Look<'w> {
 }
 
 /// The moves that policies allow, with their scores.
-fn allowed(
+pub(super) fn allowed(
     (world, churn): (&World, &Churn),
     offered: Vec<Move>,
     scorer: &mut dyn Scorer,

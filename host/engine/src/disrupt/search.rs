@@ -19,7 +19,7 @@ use crate::plan::study::{Left, Study};
 use crate::world::World;
 
 /// As Karpenter: so many nodes at most are replaced by one.
-const MOST_TO_ONE: usize = 100;
+pub(super) const MOST_TO_ONE: usize = 100;
 /// So many are bought anew together at most: a move that waits for its slowest replacement must not grow without bound.
 const CHUNK: usize = 32;
 /// Steps of improvement for each node of such a set.
@@ -313,7 +313,7 @@ fn excess((candidate, value): (&Candidate, f64)) -> Option<(f64, &Candidate)> {
 }
 
 /// One candidate of each pool after the other.
-fn interleaved<'a>(all: &[&'a Candidate]) -> Vec<&'a Candidate> {
+pub(super) fn interleaved<'a>(all: &[&'a Candidate]) -> Vec<&'a Candidate> {
     let mut by_pool: BTreeMap<&str, Vec<&Candidate>> = BTreeMap::new();
     all.iter().for_each(|c| by_pool.entry(&c.pool).or_default().push(c));
     let longest = by_pool.values().map(Vec::len).max().unwrap_or(0);
