@@ -43,6 +43,27 @@ pub(crate) fn hash_of(json: &[u8]) -> String {
     hex(&Sha256::digest(json)[..16])
 }
 
+/// The same of a value whose JSON is too large to be held for that.
+pub(crate) fn hash_of_large(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    let mut hashed = Hashed(Sha256::new());
+    serde_json::to_writer(&mut hashed, value)?;
+    Ok(hex(&hashed.0.finalize()[..16]))
+}
+
+/// Where bytes are hashed that go nowhere.
+struct Hashed(Sha256);
+
+impl std::io::Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,7 +12,7 @@ use whittle_model::{Action, Catalog, Event, Timestamp};
 
 use crate::folder::{Modules, segment_path, segments, shrink};
 use crate::frame::Framer;
-use crate::line::{Begin, Line, hash_of};
+use crate::line::{Begin, Line, hash_of, hash_of_large};
 use crate::{JournalError, Policies};
 
 /// Lines wait for the next poll up to this many bytes: the first lists of a large cluster are some
@@ -232,10 +232,7 @@ impl Open {
         };
         let hash = match &self.last {
             Some((last, hash)) if Arc::ptr_eq(last, catalog) => hash.clone(),
-            Some(_) | None => {
-                let json = serde_json::to_vec(catalog).map_err(|source| JournalError::Encode { what: "a catalogue", source })?;
-                hash_of(&json)
-            }
+            Some(_) | None => hash_of_large(catalog).map_err(|source| JournalError::Encode { what: "a catalogue", source })?,
         };
         self.last = Some((Arc::clone(catalog), hash.clone()));
         if self.catalogs.insert(hash.clone()) {
@@ -255,6 +252,8 @@ impl Open {
         self.file.write_all(&frame).map_err(writing())?;
         self.written += frame.len() as u64;
         self.waiting.clear();
+        // A catalogue is megabytes, once.
+        self.waiting.shrink_to(MOST_WAITING);
         Ok(())
     }
 }
