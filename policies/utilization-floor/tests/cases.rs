@@ -7,8 +7,11 @@ use whittle_sdk::{Hook, Loaded, serde_json::Value};
 
 use MoveNodeColumn as N;
 
+/// A move: what it saves, and its nodes.
+type Made<'a> = (i64, &'a [(&'a str, i64, i64)]);
+
 /// Moves, each of nodes of a pool with their use of CPU and memory in thousandths, saving so much.
-fn verdicts(config: Value, moves: &[(i64, &[(&str, i64, i64)])]) -> Vec<Verdict> {
+fn verdicts(config: Value, moves: &[Made<'_>]) -> Vec<Verdict> {
     let mut case = Case::new(config);
     for (number, (saves, nodes)) in (0..).zip(moves) {
         case = case.a_move([(MoveColumn::Score, (*saves).into()), (MoveColumn::Kind, "underutilized".into())]);
@@ -31,7 +34,7 @@ fn veto(percent: u8) -> Verdict {
 
 #[test]
 fn a_node_at_the_floor_stays_and_which_use_counts_is_said() {
-    let nodes: [(i64, &[(&str, i64, i64)]); 3] = [(7, &[("p", 200, 499)]), (7, &[("p", 200, 500)]), (7, &[("p", 900, 100)])];
+    let nodes: [Made<'_>; 3] = [(7, &[("p", 200, 499)]), (7, &[("p", 200, 500)]), (7, &[("p", 900, 100)])];
     let with = |config: Value| verdicts(config, &nodes);
     assert_eq!(with(json!({})), [answer(7), veto(50), veto(50)]);
     assert_eq!(with(json!({"of": "Smaller"})), [answer(7), answer(7), answer(7)]);
@@ -42,7 +45,7 @@ fn a_node_at_the_floor_stays_and_which_use_counts_is_said() {
 #[test]
 fn one_full_node_keeps_the_whole_move_and_pools_have_floors_of_their_own() {
     let config = json!({"nodePools": [{"names": ["batch-*"], "floorPercent": 80}, {"names": ["*"], "floorPercent": 30}]});
-    let nodes: [(i64, &[(&str, i64, i64)]); 3] =
+    let nodes: [Made<'_>; 3] =
         [(7, &[("batch-a", 700, 0), ("web", 200, 0)]), (7, &[("batch-a", 700, 0), ("web", 300, 0)]), (7, &[("batch-b", 800, 0)])];
     assert_eq!(verdicts(config, &nodes), [answer(7), veto(30), veto(80)]);
 }
@@ -50,7 +53,7 @@ fn one_full_node_keeps_the_whole_move_and_pools_have_floors_of_their_own() {
 /// Full nodes are disrupted first otherwise: what is saved for the disruption is more.
 #[test]
 fn the_emptiest_go_first_if_so_asked() {
-    let nodes: [(i64, &[(&str, i64, i64)]); 4] =
+    let nodes: [Made<'_>; 4] =
         [(200_000, &[("p", 970, 300)]), (90_000, &[("p", 200, 100)]), (95_000, &[("p", 200, 150)]), (i64::MAX, &[("p", 100, 400)])];
     let by = |order: &str| {
         let all = verdicts(json!({"floorPercent": 101, "order": order}), &nodes);
