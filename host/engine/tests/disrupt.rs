@@ -534,7 +534,7 @@ fn loaded(digest: &str) -> Event {
 
 #[test]
 fn after_a_change_of_mind_few_nodes_move_until_an_hour_has_passed() {
-    for (told, slow) in [(&["1"][..], false), (&["1", "2"], true), (&["1", "1"], true)] {
+    for (told, slow) in [(&["1"][..], false), (&["1", "2"], true), (&["1", "1"], true), (&["", "", "1"], false)] {
         let mut door = door(vec![on_demand()], settings());
         for number in 0..16 {
             add(&mut door, &format!("n{number:02}"), ("c.8", OD), &[(400, GIB / 4)]);

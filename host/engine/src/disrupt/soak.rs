@@ -31,8 +31,9 @@ impl Soak {
 
     fn change(&mut self, world: &World, event: &Event) -> Option<String> {
         if let Event::PolicyLoaded { name, digest } = event {
-            // The same module told again has another configuration.
-            return self.policies.insert(name.clone(), digest.clone()).map(|_| format!("policy {name}"));
+            // The same module told again has another configuration. One that could not be asked before changes no mind.
+            let before = self.policies.insert(name.clone(), digest.clone());
+            return before.filter(|before| !before.is_empty()).map(|_| format!("policy {name}"));
         }
         if let Event::NodePool(pool) = event {
             let chain = |annotations: &whittle_model::Labels| annotations.get(keys::POLICY).cloned();
