@@ -134,20 +134,6 @@ fn a_node_whose_pods_fit_elsewhere_goes_after_a_second_look() {
 }
 
 #[test]
-fn that_a_node_may_go_is_said_once_a_scale_up_is_over() {
-    let mut general = on_demand();
-    (general.disruption.consolidate_after, general.disruption.policy) = (Some(seconds(5)), "WhenEmpty".to_owned());
-    let mut door = door(vec![general], settings());
-    add(&mut door, "a", ("c.4", OD), &[(1500, GIB)]);
-    door.put_pod(pod("more", 3500, GIB));
-    door.pass(seconds(20));
-    assert_eq!((door.claims.len(), door.claims["a"].status.consolidatable), (2, None), "a node is on its way");
-    boot(&mut door);
-    door.pass(seconds(15));
-    assert!(door.claims["a"].status.consolidatable.is_some(), "nothing is on its way any more");
-}
-
-#[test]
 fn a_cheaper_node_is_ready_before_the_old_one_goes() {
     let mut door = door(vec![on_demand()], settings());
     add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);
