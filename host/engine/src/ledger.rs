@@ -291,13 +291,13 @@ mod tests {
     fn an_order_is_given_once_until_it_is_lost_or_done() {
         let mut ledger = Ledger::default();
         assert!(ledger.admit("a", Order::Delete, "a", Timestamp(0)));
-        assert!(!ledger.admit("a", Order::Delete, "a", Timestamp(29_999)));
+        assert!(!ledger.admit("a", Order::Delete, "a", Timestamp(89_999)));
         assert!(ledger.admit("a", Order::Cordon, "n", Timestamp(0)), "another kind of order");
         assert_eq!(ledger.take_due(Timestamp(29_999)), Vec::<String>::new());
-        assert_eq!(ledger.take_due(Timestamp(30_000)), vec!["a".to_owned()]);
-        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(30_000)), "the first was lost");
+        assert_eq!(ledger.take_due(Timestamp(30_000)), vec!["a".to_owned()], "the cordon was lost");
+        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(90_000)), "the first was lost");
         ledger.done("a", Order::Delete, "a");
-        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(30_001)));
+        assert!(ledger.admit("a", Order::Delete, "a", Timestamp(90_001)));
         ledger.forget("a");
         assert_eq!(ledger, Ledger::default());
     }
