@@ -90,8 +90,10 @@ fn world() -> Scenario {
     Scenario { objects, given: Given { prices: String::new(), price_region: String::new(), spot: String::new() } }
 }
 
-const LIFE: &str = "wait 3m\nscale deployment/web 9\nwait 3m\nscale deployment/api 1\nwait 4m\nuntil pods running\nuntil settled\n\
-    delete deployment/web\ndelete deployment/api\nuntil nodes 0\nuntil settled";
+/// A day without capacity may come.
+const LIFE: &str = "wait 3m\nscale deployment/web 9\nwait 3m\nscale deployment/api 1\nwait 4m\n\
+    until pods running within 30h\nuntil settled within 30h\ndelete deployment/web\ndelete deployment/api\n\
+    until nodes 0 within 30h\nuntil settled within 30h";
 
 #[test]
 fn a_life_in_any_weather_is_replayed_from_wherever_one_begins() {
