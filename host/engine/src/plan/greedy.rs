@@ -3,8 +3,10 @@
 //! in the strictest form that finds a place. It is always available, and it is the yardstick of every
 //! other packer.
 
+mod ahead;
 mod open;
 
+use ahead::{crowds, least, waits};
 pub(crate) use open::{charge, open};
 
 use fixedbitset::FixedBitSet;
@@ -20,7 +22,6 @@ use super::ports::PortSet;
 use super::pricer::Pricer;
 use super::states::{StateId, States};
 use super::tables::Tables;
-use super::topology::asks::Aim;
 use super::topology::class_rules::Level;
 use super::topology::tally::{Local, Tally};
 use super::topology::wishes::{Asking, Wish, beside, lasting};
@@ -296,51 +297,6 @@ pub(crate) fn pack(bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs:
     packer.draft.unplaced = waiting.into_iter().map(|run| (run.class, run.count)).collect();
     packer.draft.claims = packer.field.claims;
     packer.draft
-}
-
-/// How many pods of each counter on one claim make a difference to somebody.
-fn crowds(counters: usize, classes: &[Class<'_>]) -> Vec<u32> {
-    let mut crowds = vec![0; counters];
-    for level in classes.iter().flat_map(|class| &class.company.levels) {
-        for rule in level.host.iter().chain(&level.keyed) {
-            let most = match rule.kind {
-                Aim::Spread { skew, .. } if rule.key == HOST => skew + 1,
-                Aim::Spread { .. } => 0,
-                Aim::Near | Aim::Apart => 1,
-            };
-            let crowd = &mut crowds[rule.counter as usize];
-            *crowd = most.max(*crowd);
-        }
-    }
-    crowds
-}
-
-/// For each run the least in each dimension that it and what comes after it ask for.
-fn least(classes: &[Class<'_>], runs: &[Run]) -> Vec<Amounts> {
-    let mut least: Option<Amounts> = None;
-    // These may be tried again in the end.
-    for class in runs.iter().map(|run| &classes[run.class]).filter(|class| waits(class)) {
-        lower(&mut least, &class.need);
-    }
-    let mut all: Vec<Amounts> = Vec::with_capacity(runs.len());
-    for run in runs.iter().rev() {
-        lower(&mut least, &classes[run.class].need);
-        all.push(least.clone().unwrap_or_default());
-    }
-    all.reverse();
-    all
-}
-
-fn lower(least: &mut Option<Amounts>, need: &Amounts) {
-    match least {
-        None => *least = Some(need.clone()),
-        Some(least) => least.iter_mut().zip(need).for_each(|(l, n)| *l = (*l).min(*n)),
-    }
-}
-
-/// Whether pods of a class that found no place may find one once others have theirs.
-fn waits(class: &Class<'_>) -> bool {
-    class.company.levels.iter().any(|level| level.loosening().next().is_some())
 }
 
 impl Packer {
