@@ -74,15 +74,18 @@ file `story` that says what happens, one verb a line:
 
 Without a story all files are applied and time runs until nothing more happens.
 
---compare karpenter plays the same story in the same world under a model of Karpenter 1.14: greedy first fit, pods left to
-kube-scheduler, empty nodes first, then drift, then one consolidation after the other (up to 100 nodes for one, else
-one for one), each looked at again after 15 s. Both are taken on until nothing more happens, then to the same hour. The
-model differs from Karpenter in this: limits are strict inside a batch, planning does not wait for launches under way,
-searches have no time limit, ties have a fixed order, a rejected move rests for a minute, several drifted nodes are exchanged
-in one look, policies are not asked. A line of the story that does not come true there is noted, and the story goes on.
+--compare karpenter plays the same story in the same world under a model of Karpenter 1.14: greedy
+first fit, pods left to kube-scheduler, empty nodes first, then drift, then one consolidation
+after the other (up to 100 nodes for one, else one for one), each looked at again after 15 s. Both
+are taken on until nothing more happens, then to the same hour. The model differs from Karpenter
+in this: limits are strict inside a batch, planning does not wait for launches under way, searches
+have no time limit, ties have a fixed order, a rejected move rests for a minute, several drifted
+nodes are exchanged in one look, policies are not asked. A line of the story that does not come
+true there is noted, and the story goes on.
 
-A ScoringPolicy (source builtin or file) of a file that is applied counts from the beginning; NodePools name
-theirs in order in the annotation whittle.sh/policy: a,b? where ? lets the pool go on without it.";
+A ScoringPolicy (source builtin or file) of a file that is applied counts from the beginning;
+NodePools name theirs in order in the annotation whittle.sh/policy: a,b? where ? lets the pool go
+on without it.";
 
 const EXPLAIN: &str = "\
 Examples:

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use whittle_model::Micros;
 
-pub use bound::{Bound, Duals, bound, promises};
+pub use bound::{Bound, Duals, bound, prospects};
 pub use check::check;
 pub use portfolio::{Solution, solve};
 

@@ -297,8 +297,8 @@ fn choose(
     Ok((best, Some(choice)))
 }
 
-/// Solves for cost and returns the better of the answer and the greedy's, with the lower bound. Claims
-/// with pods that look at company beyond their node stay as the greedy made them.
+/// Solves for cost and returns the better of the answer and the greedy's, with the lower bound. Claims with pods that look
+/// at company beyond their node are what the best of some greedies makes of them.
 fn portfolio(
     world: &World,
     bench: &mut Bench<'_, '_>,
@@ -309,16 +309,15 @@ fn portfolio(
     remaining: &Remaining,
 ) -> Result<(Priced, Micros), ScorerFailure> {
     let (draft, greedy) = greedy;
-    let sociable = |bench: &Bench<'_, '_>, claim: &greedy::OpenClaim| claim.content.iter().any(|(c, _)| bench.classes[*c].sociable());
-    let social = world.settings.improvement_steps > 0 && draft.claims.iter().any(|claim| sociable(bench, claim));
-    let guided = if social { guided::guided(bench, seats, translated, &greedy, tally, remaining)? } else { None };
-    if let Some(guided) = guided {
-        let (best, bound) = beside(world, bench, seats, translated, guided, tally, remaining)?;
+    if draft.claims.iter().any(|claim| claim.stays(bench)) {
+        let (bound, promises) = translated.prospects(bench);
+        let social = world.settings.improvement_steps > 0 && draft.claims.iter().any(|claim| claim.sociable(bench));
+        let guided = if social { guided::guided(bench, seats, &promises, &greedy, tally, remaining)? } else { None };
+        let Some(guided) = guided else {
+            return Ok((beside(world, bench, seats, (draft, greedy), tally, remaining)?, bound));
+        };
+        let best = beside(world, bench, seats, guided, tally, remaining)?;
         return Ok((judge::better(world, bench, seats, greedy, best, tally, remaining)?, bound));
-    }
-    let stays = |claim: &greedy::OpenClaim| bench.tables.pools[claim.pool].reserved || sociable(bench, claim);
-    if draft.claims.iter().any(stays) {
-        return beside(world, bench, seats, translated, (draft, greedy), tally, remaining);
     }
     let start = translated.packing(bench, &draft);
     let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
@@ -329,23 +328,18 @@ fn portfolio(
     Ok((best, solution.bound.rank))
 }
 
-/// Solves for the pods of `free` alone, beside claims that stay as they are.
+/// Solves for the pods of those claims alone that the solver knows, beside the others, which stay as they are.
 fn beside(
     world: &World,
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
-    all: &cost::Translated,
     (draft, greedy): (Draft, Priced),
     tally: &Tally,
     remaining: &Remaining,
-) -> Result<(Priced, Micros), ScorerFailure> {
-    let stays = |claim: &greedy::OpenClaim| {
-        bench.tables.pools[claim.pool].reserved || claim.content.iter().any(|(c, _)| bench.classes[*c].sociable())
-    };
-    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(stays);
-    let bound = pack::bound(&all.problem).rank;
+) -> Result<Priced, ScorerFailure> {
+    let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(|claim| claim.stays(bench));
     if free.is_empty() {
-        return Ok((greedy, bound));
+        return Ok(greedy);
     }
     let mut left = vec![0; bench.classes.len()];
     for (class, count) in free.iter().flat_map(|claim| &claim.content) {
@@ -358,8 +352,7 @@ fn beside(
     solved.claims.splice(0..0, fixed);
     let mut solved = finish::finish(bench, solved, solution.method, remaining.clone())?;
     solved.unplaced.extend(greedy.unplaced.iter().copied());
-    let best = judge::better(world, bench, seats, greedy, solved, tally, remaining)?;
-    Ok((best, bound))
+    judge::better(world, bench, seats, greedy, solved, tally, remaining)
 }
 
 fn choice(best: &Priced, greedy: Micros, bound: Micros) -> Choice {

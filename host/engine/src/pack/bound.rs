@@ -52,19 +52,19 @@ pub fn bound(problem: &Problem) -> Bound {
     of_parts(&part::split(problem).0).0
 }
 
-/// What a bin of each kind can be worth at most in the duals of the bound, by its rank: 1 where it just pays, 0 where another
-/// kind is better in every respect or nothing goes into it.
+/// The bound, and what a bin of each kind can be worth at most in its duals, by its rank: 1 where it just pays, 0 where
+/// another kind is better in every respect or nothing goes into it.
 #[must_use]
-pub fn promises(problem: &Problem) -> Vec<f64> {
+pub fn prospects(problem: &Problem) -> (Bound, Vec<f64>) {
     let (parts, _) = part::split(problem);
-    let (_, guides) = of_parts(&parts);
+    let (bound, guides) = of_parts(&parts);
     let mut promises = vec![0.0f64; problem.kinds.len()];
     for (part, guide) in parts.iter().zip(guides) {
         for (kind, promise) in part.kinds.iter().zip(guide.promise) {
             promises[*kind as usize] = promise;
         }
     }
-    promises
+    (bound, promises)
 }
 
 /// The bound of all parts together, and the guide of each.

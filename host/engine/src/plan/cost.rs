@@ -202,16 +202,17 @@ impl Translated {
         self.classes[number as usize]
     }
 
-    /// By table and row: what a node of it can be worth at most by the duals of the bound, by its rank (1 where it just pays,
-    /// 0 where another is better in every respect), and that rank.
-    pub(crate) fn promises(&self, bench: &Bench<'_, '_>) -> Vec<Vec<(f64, Micros)>> {
+    /// The lower bound on any packing; and by table and row what a node of it can be worth at most by the duals of that
+    /// bound, by its rank (1 where it just pays, 0 where another is better in every respect), and the rank.
+    pub(crate) fn prospects(&self, bench: &Bench<'_, '_>) -> (Micros, Vec<Vec<(f64, Micros)>>) {
+        let (bound, promises) = crate::pack::prospects(&self.problem);
         let none = |table: &super::tables::PoolTable<'_>| vec![(0.0, Micros(i64::MAX)); table.rows.len()];
         let mut of_rows: Vec<Vec<(f64, Micros)>> = bench.tables.pools.iter().map(none).collect();
-        for ((source, kind), promise) in self.sources.iter().zip(&self.problem.kinds).zip(crate::pack::promises(&self.problem)) {
+        for ((source, kind), promise) in self.sources.iter().zip(&self.problem.kinds).zip(promises) {
             let row = &mut of_rows[source.pool][bench.tables.pools[source.pool].offers[source.offer].row as usize];
             *row = (promise.max(row.0), kind.rank.min(row.1));
         }
-        of_rows
+        (bound.rank, of_rows)
     }
 
     /// A packing as a draft. Where merged requirements refuse what pairwise checks allowed, the

@@ -97,6 +97,16 @@ impl OpenClaim {
         Self { pool, state, used, pods: 0, content: Vec::new(), local: Local::new(), barred, volumes }
     }
 
+    /// Whether it has pods that look at company beyond their node.
+    pub(crate) fn sociable(&self, bench: &Bench<'_, '_>) -> bool {
+        self.content.iter().any(|(class, _)| bench.classes[*class].sociable())
+    }
+
+    /// Whether no packer but the greedy knows it.
+    pub(crate) fn stays(&self, bench: &Bench<'_, '_>) -> bool {
+        bench.tables.pools[self.pool].reserved || self.sociable(bench)
+    }
+
     /// Takes `count` pods of a class in and goes over to `state`; `crowd` is told of each counter that
     /// is more than before.
     pub(crate) fn take(

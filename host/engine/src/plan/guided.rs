@@ -7,7 +7,6 @@ use whittle_model::Micros;
 use whittle_model::scorer::ScorerFailure;
 
 use super::classes::runs;
-use super::cost::Translated;
 use super::finish::{Priced, finish};
 use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, clear_of_daemons, pack};
 use super::limits::Remaining;
@@ -47,7 +46,7 @@ const TASTES: [Taste; 8] = [
 pub(crate) fn guided(
     bench: &mut Bench<'_, '_>,
     seats: &Seats<'_>,
-    translated: &Translated,
+    promises: &[Vec<(f64, Micros)>],
     greedy: &Priced,
     tally: &Tally,
     remaining: &Remaining,
@@ -55,19 +54,18 @@ pub(crate) fn guided(
     if greedy.missing() > 0 {
         return Ok(None);
     }
-    let promises = translated.promises(bench);
     let best = promises.iter().flatten().map(|(promise, _)| *promise).fold(0.0, f64::max);
     let average = greedy.rank.0 as f64 / greedy.claims.len().max(1) as f64;
+    let mut order = runs(bench.classes, &seats.left);
+    bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut order);
     let mut found: Option<(Draft, Priced)> = None;
     let mut tried: Vec<Vec<FixedBitSet>> = Vec::new();
     for Taste { promise, price } in TASTES {
-        let favoured = favoured(&promises, best * promise, average * price);
+        let favoured = favoured(promises, best * promise, average * price);
         if tried.contains(&favoured) {
             continue;
         }
         let manner = Manner { oldest_first: true, favoured: Some(&favoured) };
-        let mut order = runs(bench.classes, &seats.left);
-        bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut order);
         let mut ground = Ground { bins: None, tally: &mut tally.clone(), remaining: &mut remaining.clone(), manner };
         let mut draft = pack(bench, &mut ground, &order);
         draft.claims.iter_mut().for_each(|claim| claim.state = widened(bench, claim));

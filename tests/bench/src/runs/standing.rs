@@ -1,8 +1,8 @@
 //! B4 and B8: plans in a large cluster that stands. 5,000 nodes of 20 pods each, ten daemons among them, 20 pools that
 //! sell every type of a region, spot and on demand, in three zones.
 //!
-//! B4 times a plan for a thousand pods that wait. B8 times what one event costs: from the last of some pods that come to
-//! the first action, the batch window being over.
+//! B4 times a plan for a thousand pods that wait. B8 times what comes after the last of some pods, the batch window being
+//! over: the round that plans for them, and looks for moves when it is time for that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,7 +162,7 @@ fn daemon_pod(set: &DaemonSet, node: &str) -> Pod {
     Pod { uid: format!("uid-{key}"), key, owner, node: Some(node.to_owned()), phase: PodPhase::Running, ..set.template.clone() }
 }
 
-/// A pod of forty workloads that runs, one of the ten that have a node's room but for a fifth of it, or all of it.
+/// A pod of forty workloads that runs, one of the ten that have a node's room but for a sixth of it, or all of it.
 fn tenant(kind: &InstanceType, node: &str, number: usize, pod: usize, full: bool) -> Pod {
     let app = format!("app-{}", (number + pod) % 40);
     let (cpu, memory) = (kind.allocatable.get(CPU) - 200, kind.allocatable.get(MEMORY) - 400 * MIB);
