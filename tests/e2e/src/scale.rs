@@ -36,6 +36,7 @@ pub(crate) fn figures(stage: &Stage<'_>, nodes: u32, budget: &str) -> Result<Vec
         controller.peak_memory()? >> 20
     )];
     lines.push(writes(&audit.writes()?, nodes));
+    lines.push(conflicts(&audit.conflicts()?));
     let calls = stage.bed.aws.calls()?;
     lines.push(format!("EC2 calls, with those of the joiner: {}", shown(calls.iter().map(|(call, n)| (call.as_str(), *n)))));
     let (began, cpu) = (Instant::now(), controller.cpu_seconds());
@@ -55,8 +56,7 @@ pub(crate) fn figures(stage: &Stage<'_>, nodes: u32, budget: &str) -> Result<Vec
 }
 
 fn writes(writes: &[Write], nodes: u32) -> String {
-    let (conflicts, done): (Vec<_>, Vec<_>) = writes.iter().partition(|write| write.code == 409);
-    let (events, others): (Vec<_>, Vec<_>) = done.into_iter().partition(|write| write.resource == "events");
+    let (events, others): (Vec<_>, Vec<_>) = writes.iter().filter(|write| write.code != 409).partition(|write| write.resource == "events");
     let a_node = |all: usize| all as f64 / f64::from(nodes.max(1));
     let kinds = |all: &[&Write]| {
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
@@ -64,12 +64,18 @@ fn writes(writes: &[Write], nodes: u32) -> String {
         shown(kinds.iter().map(|(kind, n)| (kind.as_str(), *n)))
     };
     let (writes, events) = (a_node(others.len()), a_node(events.len()));
-    format!(
-        "API writes a node {writes:.1}: {}; events {events:.1}; conflicts in all {}: {}",
-        kinds(&others),
-        conflicts.len(),
-        kinds(&conflicts)
-    )
+    format!("API writes a node {writes:.1}: {}; events {events:.1}", kinds(&others))
+}
+
+/// A conflict with a writer of our own is our fault; one with others is theirs to make.
+fn conflicts(all: &[(Write, String)]) -> String {
+    let own = all.iter().filter(|(write, before)| *before == write.user).count();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    for (write, before) in all {
+        let before = if before.is_empty() { "a writer that is not noted" } else { before };
+        *kinds.entry(format!("{} {} after {before}", write.verb, write.resource)).or_default() += 1;
+    }
+    format!("conflicts {}, with writes of our own {own}: {}", all.len(), shown(kinds.iter().map(|(kind, n)| (kind.as_str(), *n))))
 }
 
 fn shown<'k>(counts: impl Iterator<Item = (&'k str, u64)>) -> String {

@@ -16,7 +16,7 @@ use crate::wait::{patient, until};
 pub(crate) const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/karpenter-leader-election";
 /// What belongs to the system: stories neither make nor remove it.
 const SYSTEM_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-const WORKLOADS: [(&str, &str); 7] = [
+const WORKLOADS: [(&str, &str); 8] = [
     ("apis/apps/v1", "deployments"),
     ("apis/apps/v1", "replicasets"),
     ("apis/apps/v1", "statefulsets"),
@@ -24,6 +24,7 @@ const WORKLOADS: [(&str, &str); 7] = [
     ("apis/batch/v1", "jobs"),
     ("apis/policy/v1", "poddisruptionbudgets"),
     ("api/v1", "pods"),
+    ("api/v1", "persistentvolumeclaims"),
 ];
 
 /// Where stories take place.
@@ -224,6 +225,7 @@ impl<'b> Stage<'b> {
         for (group, kind) in WORKLOADS {
             bed.kube.delete(&format!("/{group}/namespaces/default/{kind}"))?;
         }
+        bed.kube.delete("/api/v1/persistentvolumes")?;
         for namespace in bed.kube.list("/api/v1/namespaces")? {
             if !SYSTEM_NAMESPACES.contains(&name(&namespace)) {
                 bed.kube.delete(&format!("/api/v1/namespaces/{}", name(&namespace)))?;

@@ -12,6 +12,7 @@ mod nomination;
 mod observe;
 mod policy;
 mod replicas;
+mod sample;
 mod server;
 mod sold_out;
 mod teams;
@@ -38,7 +39,7 @@ const fn story(name: &'static str, tells: &'static str, run: fn(&Stage<'_>) -> R
 }
 
 /// All of them.
-pub(crate) const STORIES: [Story; 23] = [
+pub(crate) const STORIES: [Story; 24] = [
     story("inflate", "the walk-through: five pods come and go, and a node with them", inflate::tell),
     story("helm", "the chart goes and comes again, the nodes stay", helm::tell),
     story("crds", "good manifests are taken, wrong ones refused in words", crds::tell),
@@ -54,6 +55,7 @@ pub(crate) const STORIES: [Story; 23] = [
     story("policy", "a shipped policy changes what is bought", policy::shipped),
     story("own-policy", "policies in ConfigMaps: one serves, one is broken", policy::of_a_user),
     story("nomination", "pods are bound where they were planned", nomination::tell),
+    story("sample", "pods of every kind are taken where they were planned", sample::tell),
     story("observe", "mode Observe plans and writes nothing", observe::tell),
     story("interruption", "a spot node is drained and replaced in time", interruption::tell),
     story("consolidation", "nodes too large are replaced, nodes too many go", moves::consolidation),

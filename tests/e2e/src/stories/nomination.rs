@@ -1,38 +1,39 @@
 //! Pods are bound where they were planned: the scheduler is told, and follows.
 
-use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
-use crate::kube::{name, text};
+use crate::process::output;
 use crate::stage::Stage;
 use crate::wait::until;
 
 const PODS: usize = 24;
 
 pub(super) fn tell(stage: &Stage<'_>) -> Result<()> {
-    let _controller = stage.controller()?;
+    let controller = stage.controller()?;
     stage.apply(include_str!("../../manifests/class.yaml"))?;
     // Sizes that fit each other's nodes, so that another scheduler's choice would be another one.
     stage.apply(include_str!("../../manifests/sizes.yaml"))?;
     until("all pods run", 120, || stage.bed.kube.all_run("story=sizes", PODS))?;
     until("the books balance", 30, || stage.books_balance(None))?;
+    ensure!(stage.claims()?.len() > 1, "one node holds all pods; that tells nothing");
+    let journal = controller.journal.clone();
+    ensure!(controller.stop(), "the controller did not end when it was told to");
+    where_planned(stage, &journal, &["small", "middle", "large"].map(str::to_owned))
+}
 
-    let claims = stage.claims()?;
-    let nodes: BTreeMap<String, &str> =
-        claims.iter().map(|claim| (format!("nodeclaim/{}", name(claim)), text(claim, "/status/nodeName"))).collect();
-    ensure!(nodes.len() > 1, "one node holds all pods; that tells nothing");
+/// Says no unless each pod of these Deployments runs where the plan of the journal meant it to.
+pub(super) fn where_planned(stage: &Stage<'_>, journal: &Path, apps: &[String]) -> Result<()> {
+    let cli = stage.binaries().cli()?;
     let mut elsewhere = Vec::new();
-    for pod in stage.bed.kube.pods("story=sizes")? {
-        let events = stage.bed.kube.events("Pod", name(&pod))?;
-        let planned = events.iter().find_map(|event| event.strip_prefix("Nominated: Pod should schedule on: "));
-        let planned = planned.with_context(|| format!("pod {} was not nominated: {events:?}", name(&pod)))?;
-        let bound = text(&pod, "/spec/nodeName");
-        let wanted = nodes.get(planned).copied().unwrap_or_else(|| planned.trim_start_matches("node/"));
-        if bound != wanted {
-            elsewhere.push(format!("{} was planned on {planned} ({wanted}) and is on {bound}", name(&pod)));
+    for app in apps {
+        let told = output(Command::new(&cli).arg("explain").arg("--journal").arg(journal).arg(app))?;
+        if told.contains("kube-scheduler put it") || !told.contains(" on node ") {
+            elsewhere.push(told);
         }
     }
-    ensure!(elsewhere.is_empty(), "{} of {PODS} pods are elsewhere: {}", elsewhere.len(), elsewhere.join("; "));
+    ensure!(elsewhere.is_empty(), "not all pods are where they were planned:\n{}", elsewhere.join("\n"));
     Ok(())
 }
