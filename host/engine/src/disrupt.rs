@@ -58,6 +58,11 @@ pub(crate) struct Disrupt {
     rested: Option<Timestamp>,
     /// When something else may be different although nothing happens.
     next: Option<Timestamp>,
+    /// When it is to be said of nodes that they may go, which is put off while others are on their way.
+    unsaid: Option<Timestamp>,
+    /// Claims whose nodes every look found empty, and since when: once that is long enough for a second look, they need
+    /// not wait for it again when a budget lets them go.
+    empty: BTreeMap<String, Timestamp>,
     /// Claims whose move was declined, and until when they rest.
     declined: BTreeMap<String, Timestamp>,
     /// Pools whose moves failed.
@@ -107,7 +112,7 @@ impl Disrupt {
             None => None,
         };
         let rested = self.rested.filter(|_| self.proposals.is_empty()).map(|at| at.max(earliest));
-        let sure = look.into_iter().chain(given_up).chain(rested).min().map(|at| (at, true));
+        let sure = look.into_iter().chain(given_up).chain(rested).chain(self.unsaid).min().map(|at| (at, true));
         let turn = self.next.filter(|_| self.proposals.is_empty()).map(|at| (at.max(earliest), false));
         [sure, turn].into_iter().flatten().min_by_key(|(at, sure)| (*at, !sure))
     }
@@ -121,7 +126,7 @@ impl Disrupt {
         if !due {
             return;
         }
-        standing::refresh(round);
+        self.unsaid = standing::refresh(round);
         self.declined.retain(|_, until| *until > round.now);
         let proposals = std::mem::take(&mut self.proposals);
         let begun = if proposals.is_empty() { self.look(round, scorer) } else { self.look_again(round, proposals, scorer) };
@@ -175,6 +180,7 @@ impl Disrupt {
     fn look(&mut self, round: &mut Round<'_>, scorer: &mut dyn Scorer) -> bool {
         (self.changed, self.last) = (false, Some(round.now));
         let mut look = Look::new(round.world, self, round.now);
+        self.empty = look.still_empty(&self.empty);
         let one_by_one = round.world.settings.disruption.one_by_one;
         let mut found = if one_by_one { look.empty(self, scorer) } else { Vec::new() };
         let drifted = if found.is_empty() { look.drifted(self, scorer) } else { Vec::new() };
@@ -198,17 +204,26 @@ impl Disrupt {
         for what in &found {
             round.report.steps.push(Step::Move(Box::new(what.step(MoveStage::Found))));
         }
-        self.proposals = found;
         if round.world.settings.disruption.validation == Duration(0) {
-            let proposals = std::mem::take(&mut self.proposals);
-            return self.look_again(round, proposals, scorer);
+            return self.look_again(round, found, scorer);
         }
-        false
+        let (proven, proposals): (Vec<Move>, Vec<Move>) = found.into_iter().partition(|what| !one_by_one && self.proven_empty(what, round));
+        self.proposals = proposals;
+        let any = !proven.is_empty();
+        proven.into_iter().for_each(|what| self.begin(round, what));
+        any
+    }
+
+    /// Whether looks as far apart as a look and its second found these nodes empty, this one among them.
+    fn proven_empty(&self, what: &Move, round: &Round<'_>) -> bool {
+        let since = |claim| self.empty.get(claim).is_some_and(|at| at.plus(round.world.settings.disruption.validation) <= round.now);
+        what.reason == Reason::Empty && what.claims.iter().all(since)
     }
 
     fn heard(&mut self, round: &mut Round<'_>, said: Said) {
         round.report.steps.extend(said.steps);
         round.report.failures.extend(said.failures);
+        self.empty.retain(|claim, _| !said.vetoed.contains_key(claim));
         self.declined.extend(said.vetoed.into_keys().map(|claim| (claim, round.now.plus(DECLINED_FOR))));
     }
 
@@ -216,6 +231,7 @@ impl Disrupt {
     fn look_again(&mut self, round: &mut Round<'_>, proposals: Vec<Move>, scorer: &mut dyn Scorer) -> bool {
         (self.changed, self.last) = (true, Some(round.now));
         let mut look = Look::new(round.world, self, round.now);
+        self.empty = look.still_empty(&self.empty);
         let (held, rejected) = look.again(proposals, self, scorer);
         let Look { said, .. } = look;
         self.heard(round, said);

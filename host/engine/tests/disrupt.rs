@@ -134,6 +134,40 @@ fn a_node_whose_pods_fit_elsewhere_goes_after_a_second_look() {
 }
 
 #[test]
+fn that_a_node_may_go_is_said_once_a_scale_up_is_over() {
+    let mut general = on_demand();
+    (general.disruption.consolidate_after, general.disruption.policy) = (Some(seconds(5)), "WhenEmpty".to_owned());
+    for boots in [true, false] {
+        let mut door = door(vec![general.clone()], settings());
+        add(&mut door, "a", ("c.4", OD), &[(1500, GIB)]);
+        door.put_pod(pod("more", 3500, GIB));
+        door.pass(seconds(20));
+        assert_eq!((door.claims.len(), door.claims["a"].status.consolidatable), (2, None), "a node is on its way");
+        if boots {
+            boot(&mut door);
+        }
+        door.pass(seconds(if boots { 15 } else { 45 }));
+        assert!(door.claims["a"].status.consolidatable.is_some(), "nothing new is on its way any more");
+    }
+}
+
+#[test]
+fn an_empty_node_that_waited_for_its_budget_goes_as_soon_as_there_is_one() {
+    let mut general = on_demand();
+    general.disruption.budgets = vec![budget("1")];
+    let mut door = door(vec![general], settings());
+    for name in ["a", "b", "c"] {
+        add(&mut door, name, ("c.4", OD), &[]);
+    }
+    door.pass(seconds(120));
+    let ordered = door.actions.iter().filter(|(_, action)| matches!(action, Action::DeleteClaim { .. }));
+    let at: Vec<i64> = ordered.map(|(at, _)| at.since(Timestamp(0)).as_seconds()).collect();
+    assert_eq!(at.len(), 3, "all of them go");
+    assert!(at[1] > at[0] && at[2] > at[1], "one at a time: {at:?}");
+    assert!(at[2] - at[0] <= 21, "only the first waits for its second look: {at:?}");
+}
+
+#[test]
 fn a_cheaper_node_is_ready_before_the_old_one_goes() {
     let mut door = door(vec![on_demand()], settings());
     add(&mut door, "a", ("m.8", OD), &[(1000, GIB)]);

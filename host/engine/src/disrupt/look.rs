@@ -127,6 +127,16 @@ impl<'w> Look<'w> {
         begun
     }
 
+    /// The nodes that are empty, each with when it was first seen so. A pod that came and went begins it anew.
+    pub(super) fn still_empty(&self, seen: &BTreeMap<String, Timestamp>) -> BTreeMap<String, Timestamp> {
+        let empty = self.candidates.iter().filter(|c| self.eligible(c, Reason::Empty));
+        let since = |claim: &str| {
+            let last = self.world.claims.get(claim).and_then(|known| known.status.last_pod_event);
+            seen.get(claim).copied().filter(|at| last.is_none_or(|last| last <= *at)).unwrap_or(self.now)
+        };
+        empty.map(|c| (c.claim.clone(), since(&c.claim))).collect()
+    }
+
     /// Nodes that are empty, within budgets, those first that save most.
     pub(super) fn empty(&mut self, memory: &Disrupt, scorer: &mut dyn Scorer) -> Vec<Move> {
         let mut line: Vec<&Candidate> = self.candidates.iter().filter(|c| self.eligible(c, Reason::Empty)).collect();
