@@ -173,7 +173,7 @@ impl Voice {
 
     fn nominated(&self, pods: &[PodKey], on: &str) {
         for pod in pods {
-            self.recorder.note(about_pod(&self.shelf, pod, EventKind::Normal, "Nominated", &format!("Pod should schedule on: {on}")));
+            self.recorder.sample(about_pod(&self.shelf, pod, EventKind::Normal, "Nominated", &format!("Pod should schedule on: {on}")));
         }
     }
 
@@ -211,12 +211,18 @@ impl Voice {
         }
     }
 
+    /// A milestone, under the name of its condition.
+    fn reached(&self, claim: &str, condition: &str, message: &str) {
+        self.recorder.sample(about_claim(&self.shelf, claim, EventKind::Normal, condition, message));
+    }
+
     fn claim(&self, claim: &str, what: &ClaimStep) {
         self.remember(claim, what);
         match what {
             ClaimStep::Launching => tracing::debug!(NodeClaim = claim, "launching"),
             ClaimStep::Launched { offering, price } => {
                 tracing::info!(NodeClaim = claim, offering = %offering, price = %price, "launched nodeclaim");
+                self.reached(claim, "Launched", &format!("Launched {offering} at {price} an hour"));
             }
             ClaimStep::LaunchFailed(why) => {
                 tracing::warn!(NodeClaim = claim, reason = why, "launching nodeclaim failed");
@@ -224,8 +230,14 @@ impl Voice {
                 let reason = if sold_out { "InsufficientCapacityError" } else { "LaunchFailed" };
                 self.recorder.note(about_claim(&self.shelf, claim, EventKind::Warning, reason, why));
             }
-            ClaimStep::Registered(node) => tracing::info!(NodeClaim = claim, Node = node, "registered nodeclaim"),
-            ClaimStep::Initialized(node) => tracing::info!(NodeClaim = claim, Node = node, "initialized nodeclaim"),
+            ClaimStep::Registered(node) => {
+                tracing::info!(NodeClaim = claim, Node = node, "registered nodeclaim");
+                self.reached(claim, "Registered", &format!("Node {node} has joined"));
+            }
+            ClaimStep::Initialized(node) => {
+                tracing::info!(NodeClaim = claim, Node = node, "initialized nodeclaim");
+                self.reached(claim, "Initialized", &format!("Node {node} is ready for its pods"));
+            }
             ClaimStep::Kept(why) => tracing::debug!(NodeClaim = claim, reason = why, "kept although it could go"),
             ClaimStep::Removing(why) => {
                 tracing::info!(NodeClaim = claim, reason = why, "deleting nodeclaim");

@@ -113,12 +113,13 @@ fn stage(kind: &str, under_way: &str, milestone: Milestone) -> (Standing, Option
     }
 }
 
-/// A node that has what its claim promised is worth a word only where something else was said.
+/// A node is looked at when it is initialized, and again and again; what was found is said with that milestone.
 fn consistency(all: &mut Conditions, status: &ClaimStatus) {
     const KIND: &str = "ConsistentStateFound";
     match &status.inconsistent {
         Some((why, at)) => all.set(&Standing::fails(KIND, "ConsistencyCheckFailed", why), Some(*at)),
         None if all.get(KIND).is_some_and(|c| c.status != "True") => all.set(&Standing::holds(KIND), None),
+        None if status.initialized.is_some() => all.set(&Standing::holds(KIND), status.initialized),
         None => {}
     }
 }

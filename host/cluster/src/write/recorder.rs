@@ -26,6 +26,11 @@ const WAITING: usize = 512;
 const REMEMBERED: usize = 8192;
 /// One note each 100 ms on average: below what the API server grants a client for things that do not matter.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Of news that is as it should be, so many are taken at once, and after them one each [`SAMPLE_EVERY`]: who looks at one
+/// object among few finds them all, and a thousand nodes are not told of one by one.
+const SAMPLE: u32 = 10;
+/// As Karpenter's pace of nominations.
+const SAMPLE_EVERY: Duration = Duration::from_millis(200);
 /// The longest message that the API server takes.
 const LONGEST: usize = 1024;
 
@@ -71,6 +76,8 @@ pub struct Note {
 pub struct Recorder {
     queue: mpsc::Sender<Note>,
     said: Arc<Mutex<HashMap<Note, Instant>>>,
+    /// Of each reason of sampled notes, until when those that were taken use up its pace.
+    samples: Arc<Mutex<HashMap<String, Instant>>>,
     dropped: Arc<AtomicU64>,
     gate: Gate,
 }
@@ -80,7 +87,7 @@ impl Recorder {
     /// `component`, and pass `gate` like any write.
     pub fn new(client: Client, gate: Gate, component: &str) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(WAITING);
-        let recorder = Self { queue, said: Arc::default(), dropped: Arc::default(), gate: gate.clone() };
+        let recorder = Self { queue, said: Arc::default(), samples: Arc::default(), dropped: Arc::default(), gate: gate.clone() };
         let work = send(Door::new(client, gate, component), component.to_owned(), waiting);
         (recorder, work)
     }
@@ -94,6 +101,27 @@ impl Recorder {
         if self.queue.try_send(note).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// As [`Self::note`], of what happens to every pod or node there is: when that is many at once, some stand for all.
+    pub fn sample(&self, note: Note) {
+        if self.in_pace(&note.reason) {
+            self.note(note);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn in_pace(&self, reason: &str) -> bool {
+        let now = Instant::now();
+        let mut samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let spent = samples.entry(reason.to_owned()).or_insert(now);
+        let next = (*spent).max(now) + SAMPLE_EVERY;
+        let fits = next <= now + SAMPLE_EVERY * SAMPLE;
+        if fits {
+            *spent = next;
+        }
+        fits
     }
 
     /// How many events were too many.

@@ -216,13 +216,8 @@ async fn claims_of_another_hash_version_are_stamped_anew_but_drifted_ones_stay_s
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn events_are_said_once_in_two_minutes_and_never_wait() {
-    let fake = Fake::default();
-    let (_, gate) = leading(&fake);
-    let (recorder, work) = Recorder::new(fake.client(), gate.clone(), "karpenter");
-    tokio::spawn(work);
-    let note = |name: &str| Note {
+fn note(name: &str) -> Note {
+    Note {
         subject: Subject {
             api_version: "karpenter.sh/v1".to_owned(),
             kind: "NodeClaim".to_owned(),
@@ -232,7 +227,38 @@ async fn events_are_said_once_in_two_minutes_and_never_wait() {
         kind: EventKind::Warning,
         reason: "InsufficientCapacityError".to_owned(),
         message: "ä".repeat(1000),
-    };
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_what_happens_to_many_at_once_some_is_said() {
+    let fake = Fake::default();
+    let (_, gate) = leading(&fake);
+    let (recorder, work) = Recorder::new(fake.client(), gate, "karpenter");
+    tokio::spawn(work);
+    let of = |reason: &str, name: String| Note { reason: reason.to_owned(), ..note(&name) };
+    for number in 0..200 {
+        recorder.sample(of("Registered", format!("a{number}")));
+        recorder.sample(of("Launched", format!("a{number}")));
+    }
+    assert_eq!(recorder.dropped(), 380, "the first ten of each reason are taken");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for number in 0..200 {
+        recorder.sample(of("Registered", format!("b{number}")));
+    }
+    assert_eq!(recorder.dropped(), 380 + 195, "and five a second after them");
+    recorder.note(of("Registered", "c".to_owned()));
+    assert_eq!(recorder.dropped(), 380 + 195, "what must be said is said");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(fake.log().len(), 26);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_said_once_in_two_minutes_and_never_wait() {
+    let fake = Fake::default();
+    let (_, gate) = leading(&fake);
+    let (recorder, work) = Recorder::new(fake.client(), gate.clone(), "karpenter");
+    tokio::spawn(work);
     recorder.note(note("a"));
     recorder.note(note("a"));
     recorder.note(note("b"));
