@@ -39,7 +39,7 @@ const fn story(name: &'static str, tells: &'static str, run: fn(&Stage<'_>) -> R
 }
 
 /// All of them.
-pub(crate) const STORIES: [Story; 24] = [
+pub(crate) const STORIES: [Story; 25] = [
     story("inflate", "the walk-through: five pods come and go, and a node with them", inflate::tell),
     story("helm", "the chart goes and comes again, the nodes stay", helm::tell),
     story("crds", "good manifests are taken, wrong ones refused in words", crds::tell),
@@ -60,6 +60,7 @@ pub(crate) const STORIES: [Story; 24] = [
     story("interruption", "a spot node is drained and replaced in time", interruption::tell),
     story("consolidation", "nodes too large are replaced, nodes too many go", moves::consolidation),
     story("drift", "a changed NodePool exchanges its nodes, one at a time", moves::drift),
+    story("image", "nodes of another image are exchanged, one at a time", moves::image),
     story("expiry", "nodes that are too old go", moves::expiry),
     story("kept", "pods and nodes that must not be disrupted are not", moves::kept),
     story("drain", "a drain waits for PodDisruptionBudgets, until there is a deadline", drain::tell),

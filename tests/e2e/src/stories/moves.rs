@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use crate::audit::Write;
 use crate::controller::Controller;
-use crate::kube::{NODES, POOLS, is_true, label, name, text};
+use crate::kube::{CLASSES, NODES, POOLS, is_true, label, name, text};
 use crate::stage::Stage;
 use crate::wait::{stays, until};
 
 const POOL: &str = include_str!("../../manifests/pool-moves.yaml");
+const CLASS: &str = include_str!("../../manifests/class.yaml");
 const APART: &str = include_str!("../../manifests/apart.yaml");
 const INFLATE: &str = include_str!("../../manifests/inflate.yaml");
 /// `consolidateAfter`, the second look, and as much again.
@@ -21,8 +22,12 @@ const LONGER_THAN_A_MOVE_TAKES: u64 = 40;
 
 /// A controller, a pool that consolidates, and `pods` of a manifest that run.
 fn begin(stage: &Stage<'_>, pool: &str, manifest: &str, app: &str, pods: u32) -> Result<Controller> {
+    begin_with(stage, CLASS, pool, manifest, app, pods)
+}
+
+fn begin_with(stage: &Stage<'_>, class: &str, pool: &str, manifest: &str, app: &str, pods: u32) -> Result<Controller> {
     let controller = stage.controller()?;
-    stage.apply(include_str!("../../manifests/class.yaml"))?;
+    stage.apply(class)?;
     stage.apply(pool)?;
     stage.pool_is_ready("default")?;
     stage.apply(manifest)?;
@@ -122,33 +127,56 @@ pub(super) fn drift(stage: &Stage<'_>) -> Result<()> {
     ] {
         let old = names(stage)?;
         stage.bed.kube.patch(&pool, &json!({ "spec": { "template": spec } }))?;
-        until("a claim says that it drifted", 60, || {
-            let all = stage.claims()?;
-            let drifted = all.iter().find(|claim| is_true(claim, "Drifted").is_ok()).context("no claim has drifted")?;
-            let why = crate::kube::condition(drifted, "Drifted").map(|condition| text(condition, "/reason").to_owned());
-            ensure!(why.as_deref() == Some(reason), "{} drifted because of {why:?}", name(drifted));
-            Ok(())
-        })?;
-        let (running, most) = (Cell::new(usize::MAX), Cell::new(0));
-        until(&format!("nodes of the old {what} are gone"), 240, || {
-            let pods = stage.bed.kube.pods("app=apart")?;
-            let run = |pod: &&Value| text(pod, "/status/phase") == "Running" && text(pod, "/metadata/deletionTimestamp").is_empty();
-            running.set(running.get().min(pods.iter().filter(run).count()));
-            let claims = stage.claims()?;
-            // What ends no longer counts for the budget.
-            most.set(most.get().max(claims.iter().filter(|claim| is_true(claim, "InstanceTerminating").is_err()).count()));
-            let left: Vec<&str> = claims.iter().map(name).filter(|claim| old.contains(*claim)).collect();
-            ensure!(left.is_empty(), "left are {left:?}");
-            stage.books_balance(Some(DRIFTING as usize))
-        })?;
-        stage.pods_run("apart", DRIFTING as usize, 30)?;
-        let (running, most) = (running.get(), most.get());
-        ensure!(running + 1 >= DRIFTING as usize, "at a time only {running} of {DRIFTING} pods ran, the budget is one node");
-        ensure!(most <= DRIFTING as usize + 1, "there were {most} claims that do not end, the budget is one node");
+        exchanged(stage, what, reason, &old)?;
     }
     for node in stage.bed.kube.nodes()? {
         ensure!(label(&node, "example.com/generation") == "two", "node {} has not the label of its pool", name(&node));
     }
+    Ok(())
+}
+
+pub(super) fn image(stage: &Stage<'_>) -> Result<()> {
+    let image = |kernel: &str| json!([{ "name": format!("al2023-ami-2023*-kernel-{kernel}-x86_64"), "owner": "amazon" }]);
+    // The family is named from the beginning: it is part of what a node is made of, the image is not.
+    let terms = format!("amiFamily: AL2023\n  amiSelectorTerms: {}", image("6.1"));
+    let class = CLASS.replace("amiSelectorTerms:\n    - alias: al2023@latest", &terms);
+    let _controller = begin_with(stage, &class, &POOL.replace("nodes: 100%", "nodes: \"1\""), APART, "apart", DRIFTING)?;
+    let images = || Ok::<_, anyhow::Error>(stage.bed.aws.instances()?.into_iter().map(|i| i.image).collect::<BTreeSet<_>>());
+    let (old, before) = (names(stage)?, images()?);
+    stage.bed.kube.patch(&format!("{CLASSES}/default"), &json!({ "spec": { "amiSelectorTerms": image("6.18") } }))?;
+    exchanged(stage, "image", "AMIDrift", &old)?;
+    ensure!(images()?.is_disjoint(&before), "of the old image {before:?} some are left: {:?}", images()?);
+    let class = stage.bed.kube.get(&format!("{CLASSES}/default"))?;
+    let known: BTreeSet<&str> = class["status"]["amis"].as_array().into_iter().flatten().map(|ami| text(ami, "/id")).collect();
+    ensure!(images()?.iter().all(|image| known.contains(image.as_str())), "the class names {known:?}, instances have {:?}", images()?);
+    Ok(())
+}
+
+/// Waits until nodes that drift for this reason are exchanged, one at a time, pods never fewer than the budget allows.
+fn exchanged(stage: &Stage<'_>, what: &str, reason: &str, old: &BTreeSet<String>) -> Result<()> {
+    until("a claim says that it drifted", 60, || {
+        let all = stage.claims()?;
+        let drifted = all.iter().find(|claim| is_true(claim, "Drifted").is_ok()).context("no claim has drifted")?;
+        let why = crate::kube::condition(drifted, "Drifted").map(|condition| text(condition, "/reason").to_owned());
+        ensure!(why.as_deref() == Some(reason), "{} drifted because of {why:?}", name(drifted));
+        Ok(())
+    })?;
+    let (running, most) = (Cell::new(usize::MAX), Cell::new(0));
+    until(&format!("nodes of the old {what} are gone"), 240, || {
+        let pods = stage.bed.kube.pods("app=apart")?;
+        let run = |pod: &&Value| text(pod, "/status/phase") == "Running" && text(pod, "/metadata/deletionTimestamp").is_empty();
+        running.set(running.get().min(pods.iter().filter(run).count()));
+        let claims = stage.claims()?;
+        // What ends no longer counts for the budget.
+        most.set(most.get().max(claims.iter().filter(|claim| is_true(claim, "InstanceTerminating").is_err()).count()));
+        let left: Vec<&str> = claims.iter().map(name).filter(|claim| old.contains(*claim)).collect();
+        ensure!(left.is_empty(), "left are {left:?}");
+        stage.books_balance(Some(DRIFTING as usize))
+    })?;
+    stage.pods_run("apart", DRIFTING as usize, 30)?;
+    let (running, most) = (running.get(), most.get());
+    ensure!(running + 1 >= DRIFTING as usize, "at a time only {running} of {DRIFTING} pods ran, the budget is one node");
+    ensure!(most <= DRIFTING as usize + 1, "there were {most} claims that do not end, the budget is one node");
     Ok(())
 }
 
