@@ -158,6 +158,17 @@ def tags_of(resource):
     return {t["key"]: t["value"] for t in resource.get_tags()}
 
 
+def steady(read, *args):
+    """What is read while other threads change it is read again."""
+    for _ in range(100):
+        try:
+            return read(*args)
+        except RuntimeError as error:
+            if "during iteration" not in str(error):
+                raise
+    raise RuntimeError(f"{read.__name__}: it never holds still")
+
+
 def show():
     ec2 = ec2_backends[ACCOUNT][REGION]
     instances = [{
@@ -170,7 +181,7 @@ def show():
     templates = [{"id": t.id, "name": t.name, "tags": tags_of(t), "data": {**t.latest_version().data, "UserData": plain(t.latest_version().data.get("UserData"))}}
                  for t in ec2.launch_templates.values()]
     queued = sum(len(queue._messages) for queue in sqs_backends[ACCOUNT][REGION].queues.values())
-    return {"instances": instances, "templates": templates, "fleets": FLEETS, "queued": queued}
+    return {"instances": instances, "templates": templates, "fleets": list(FLEETS), "queued": queued}
 
 
 def resources_of(params):
@@ -205,7 +216,7 @@ def record(env, action, body):
         params = dict(parse_qsl(body.decode(errors="replace")))
     told = {"service": signed[2], "region": signed[1], "action": action.rsplit(".", 1)[-1], "path": env["PATH_INFO"], "params": params}
     told["params"].pop("ClientToken", None)
-    told["resources"] = resources_of(params)
+    told["resources"] = steady(resources_of, params)
     RECORDS[json.dumps(told, sort_keys=True, default=str)] = told
 
 
@@ -233,7 +244,7 @@ def control(told):
     records = list(RECORDS.values()) if told.get("record") else []
     if told.get("record"):
         RECORDS.clear()
-    return {"calls": CALLS, "records": records, **(show() if told.get("show") else {})}
+    return {"calls": dict(CALLS), "records": records, **(steady(show) if told.get("show") else {})}
 
 
 def refusal(start, status, code):
