@@ -202,7 +202,10 @@ impl Controller {
 }
 
 /// The environment that the chart gives its container.
-fn chart_environment(bed: &Bed) -> Result<Vec<(String, String)>> {
+///
+/// # Errors
+/// When the chart is not installed.
+pub(crate) fn chart_environment(bed: &Bed) -> Result<Vec<(String, String)>> {
     let deployment =
         bed.kube.get(&format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{RELEASE}")).context("the chart is not installed")?;
     let container = deployment.pointer("/spec/template/spec/containers/0").context("the Deployment has a container")?;

@@ -9,6 +9,7 @@ mod bed;
 mod controller;
 mod iam;
 mod kube;
+mod measure;
 mod process;
 mod scale;
 mod stage;
@@ -77,6 +78,15 @@ enum Command {
         #[arg(long, default_value = "10%")]
         budget: String,
     },
+    /// Play stories of the simulation in real time, and lay what they came to beside the simulation's model of Karpenter
+    Measure {
+        /// Folders with a `story` of `apply`, `scale`, `delete` and `wait`, as `whittle simulate` takes them
+        #[arg(required = true)]
+        stories: Vec<PathBuf>,
+        /// The controller that plays; Whittle's own when not given
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -121,19 +131,23 @@ fn run(arguments: &Arguments) -> Result<bool> {
             Bed::end_left(&dir)?;
             std::fs::remove_dir_all(&dir)?;
         }
-        Command::Scale { nodes, budget } => {
-            let dir = passing();
-            let bed = Bed::start(&dir, arguments.boot, &say)?;
-            let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
-            let figures = scale::figures(&stage, *nodes, budget).with_context(|| format!("logs are in {}", dir.display()))?;
-            for line in figures {
-                println!("{line}");
-            }
-            drop(bed);
-            std::fs::remove_dir_all(&dir)?;
-        }
+        Command::Scale { nodes, budget } => figures(arguments.boot, |stage| scale::figures(stage, *nodes, budget))?,
+        Command::Measure { stories, program } => figures(arguments.boot, |stage| {
+            let program = program.clone().unwrap_or_else(|| stage.binaries().controller.clone());
+            measure::all(stage, stories, &program.canonicalize()?)
+        })?,
     }
     Ok(true)
+}
+
+/// Prints what was measured on a bed of its own.
+fn figures(boot: u32, take: impl FnOnce(&Stage<'_>) -> Result<Vec<String>>) -> Result<()> {
+    let dir = passing();
+    let bed = Bed::start(&dir, boot, &say)?;
+    let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
+    take(&stage).with_context(|| format!("logs are in {}", dir.display()))?.iter().for_each(|line| println!("{line}"));
+    drop(bed);
+    Ok(std::fs::remove_dir_all(&dir)?)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Story>> {

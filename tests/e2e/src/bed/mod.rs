@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
 use serde_json::json;
 
 use crate::audit::Audit;
@@ -181,6 +182,19 @@ impl Bed {
     /// When it cannot be written.
     pub(crate) fn kubeconfig_of_token(&self, name: &str, token: &str) -> Result<PathBuf> {
         self.keys.kubeconfig_of_token(&self.endpoint(), name, token)
+    }
+
+    /// The kubeconfig of an administrator.
+    pub(crate) fn admin(&self) -> PathBuf {
+        self.keys.path("admin.conf")
+    }
+
+    /// The authority that the API server is known by, as user data names it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn ca_bundle(&self) -> Result<String> {
+        Ok(base64::engine::general_purpose::STANDARD.encode(std::fs::read(self.keys.path("ca.crt"))?))
     }
 
     /// Address of the API server.
