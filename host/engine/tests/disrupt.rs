@@ -8,8 +8,8 @@ use common::{GIB, basics, bound, pod, pool, seconds, settings, told};
 use whittle_engine::audit;
 use whittle_engine::report::{MoveStage, Step};
 use whittle_model::{
-    Action, CapacityType, ClaimStatus, DisruptionBudget, Duration, Event, LabelSelector, ListPrice, Node, NodeClaim, NodePool, OfferingKey,
-    Pod, PodDisruptionBudget, PodKey, Requirement, Settings, Taint, Timestamp, keys,
+    Action, CapacityType, ClaimStatus, DisruptionBudget, DisruptionSettings, Duration, Event, LabelSelector, ListPrice, Node, NodeClaim,
+    NodePool, OfferingKey, Pod, PodDisruptionBudget, PodKey, Requirement, Settings, Taint, Timestamp, keys,
 };
 
 const ZONE: &str = "us-east-1a";
@@ -256,6 +256,32 @@ fn two_nodes_become_one_and_one_becomes_two() {
     add(&mut door, "a", ("r.8", OD), &[(3800, 3 * GIB), (1000, 14 * GIB)]);
     let actions = door.pass(seconds(16));
     assert_eq!(created(&actions).len(), 1, "{actions:?}");
+}
+
+#[test]
+fn a_node_that_cannot_go_itself_takes_pods_of_its_own_kind() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("c.4", OD), &[(1000, GIB), (1000, GIB)]);
+    add(&mut door, "b", ("c.2", OD), &[(1000, GIB)]);
+    assert_eq!(deleted(&door.pass(seconds(16))), [("b", "Underutilized")], "the other is the first to be asked about");
+}
+
+#[test]
+fn nodes_that_had_better_go_are_not_filled_first() {
+    let kept = DisruptionSettings { soak: Duration(0), ..DisruptionSettings::default() };
+    let mut door = door(vec![on_demand()], Settings { disruption: kept, ..settings() });
+    price(&mut door, "c.8", 600_000);
+    for name in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        add(&mut door, name, ("c.8", OD), &[(900, GIB), (900, GIB), (900, GIB), (900, GIB)]);
+    }
+    let actions = door.pass(seconds(16));
+    assert_eq!(deleted(&actions), NONE, "no pod goes to a node that goes after it");
+    assert!(!created(&actions).is_empty());
+    assert_eq!(deleted(&boot(&mut door)).len(), 8);
+    let cost: i64 = door.claims.values().map(|c| if c.status.instance_type == "c.4" { 170 } else { 1000 }).sum();
+    assert!(cost <= 8 * 170, "32 pods of 900m for {cost}");
+    door.pass(seconds(60));
+    assert_eq!(names(&door.pass(Duration::minutes(600))).iter().filter(|name| **name != "update").count(), 0, "and that is that");
 }
 
 #[test]

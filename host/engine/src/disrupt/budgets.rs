@@ -81,7 +81,7 @@ impl Budgets {
     }
 
     /// How many more nodes of all pools may go for a reason.
-    fn over_all(&self, reason: Reason) -> usize {
+    pub(super) fn over_all(&self, reason: Reason) -> usize {
         let slow = self.slow.filter(|_| reason == Reason::Underutilized).unwrap_or(usize::MAX);
         self.cluster.unwrap_or(usize::MAX).min(slow)
     }

@@ -19,7 +19,7 @@ pub(super) struct Hypothesis {
 }
 
 /// Steps of improvement for each node that goes.
-const STEPS_A_NODE: u64 = 4_000;
+const STEPS_A_NODE: u64 = 2_000;
 
 impl Hypothesis {
     /// The world in which nodes of `closed` take no further pods and claims in flight are not counted on. Pods that wait

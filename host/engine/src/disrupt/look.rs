@@ -15,6 +15,7 @@ use super::exact::{self, Exact};
 use super::fences::Fences;
 use super::moves::Move;
 use super::reason::Reason;
+use super::search::Ways;
 use super::{DECLINED_FOR, Disrupt, balanced, drift, search};
 use crate::judging;
 use crate::report::Step;
@@ -163,60 +164,70 @@ impl<'w> Look<'w> {
             return Vec::new();
         }
         let order = exact::destinations(self.world, &line, &taken, self.now);
-        let mut allowed = self.found(&line, &order, (&totals, &memory.churn), scorer);
-        allowed.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-        let budgets = &mut self.budgets;
-        let found: Vec<Move> =
-            allowed.into_iter().map(|(_, what)| what).filter(|what| budgets.take(&what.pools, Reason::Underutilized)).collect();
-        if found.is_empty() {
-            return found;
+        for allowed in self.ways(&line, &order, (&totals, &memory.churn), scorer) {
+            let mut budgets = self.budgets.clone();
+            let found: Vec<Move> = in_order(allowed).into_iter().filter(|what| budgets.take(&what.pools, Reason::Underutilized)).collect();
+            if found.is_empty() {
+                continue;
+            }
+            let going = taken.iter().copied().chain(found.iter().flat_map(|m| m.claims.iter().map(String::as_str))).collect();
+            let closed = exact::shut(self.world, &going, self.now);
+            let by_claim: BTreeMap<&str, &Candidate> = self.candidates.iter().map(|c| (c.claim.as_str(), c)).collect();
+            let (held, rejected) = Exact::new(self.world, &by_claim, &closed, scorer, self.now).saving(found.clone());
+            for (what, why) in rejected {
+                what.claims.into_iter().for_each(|claim| drop(self.said.hints.insert(claim, why.clone())));
+            }
+            if !held.is_empty() {
+                for what in &held {
+                    self.budgets.take(&what.pools, Reason::Underutilized);
+                }
+                return held;
+            }
         }
-        let closed = exact::shut(self.world, &taken, self.now);
-        let by_claim: BTreeMap<&str, &Candidate> = self.candidates.iter().map(|c| (c.claim.as_str(), c)).collect();
-        let (held, rejected) = Exact::new(self.world, &by_claim, &closed, scorer, self.now).saving(found);
-        for (what, why) in rejected {
-            what.claims.into_iter().for_each(|claim| drop(self.said.hints.insert(claim, why.clone())));
-        }
-        held
+        Vec::new()
     }
 
-    /// The moves that save money and that nobody is against, with their scores. The nodes of sets that are refused are
-    /// tried once more one by one: one of them may have stood in the way of the others.
-    fn found(
+    /// The moves that save money and that nobody is against, with their scores, the best way first. The nodes of sets that
+    /// are refused are tried once more one by one: one of them may have stood in the way of the others.
+    fn ways(
         &mut self,
         line: &[Candidate],
         order: &[&'w str],
         (totals, churn): (&balanced::Totals, &Churn),
         scorer: &mut dyn Scorer,
-    ) -> Vec<(i64, Move)> {
+    ) -> Vec<Vec<(i64, Move)>> {
         let by_claim: BTreeMap<&str, &Candidate> = line.iter().map(|c| (c.claim.as_str(), c)).collect();
         let (mut apart, before) = (BTreeSet::new(), self.said.vetoed.clone());
         loop {
-            let moves = match search::search(self.world, line, order, (&self.budgets, &apart), scorer, self.now) {
-                Ok((moves, hints)) => {
+            let ways = match search::search(self.world, line, order, (&self.budgets, &apart), scorer, self.now) {
+                Ok(Ways { ways, hints }) => {
                     self.said.hints = hints;
-                    moves
+                    ways
                 }
                 Err(failure) => {
                     self.said.failures.push(failure);
                     return Vec::new();
                 }
             };
-            let (fine, unbalanced): (Vec<_>, Vec<_>) = moves.into_iter().partition(|what| totals.objection(what, &by_claim).is_none());
-            let allowed = allowed((self.world, churn), fine.clone(), scorer, self.now, &mut self.said);
-            let vetoed = fine.iter().filter(|what| what.claims.iter().all(|claim| self.said.vetoed.contains_key(claim)));
-            let sets = vetoed.chain(&unbalanced).filter(|what| what.claims.len() > 1);
-            let sets: BTreeSet<String> = sets.flat_map(|what| what.claims.iter().cloned()).collect();
+            let (mut all, mut sets, mut against) = (Vec::new(), BTreeSet::new(), Vec::new());
+            for moves in ways {
+                let (fine, unbalanced): (Vec<_>, Vec<_>) = moves.into_iter().partition(|what| totals.objection(what, &by_claim).is_none());
+                all.push(allowed((self.world, churn), fine.clone(), scorer, self.now, &mut self.said));
+                let vetoed = fine.iter().filter(|what| what.claims.iter().all(|claim| self.said.vetoed.contains_key(claim)));
+                let refused = vetoed.chain(&unbalanced).filter(|what| what.claims.len() > 1);
+                sets.extend(refused.flat_map(|what| what.claims.iter().cloned()));
+                against.extend(unbalanced);
+            }
             if apart.is_empty() && !sets.is_empty() {
                 self.said.vetoed.clone_from(&before);
                 apart = sets;
                 continue;
             }
-            for what in unbalanced {
+            for what in against {
                 let why = totals.objection(&what, &by_claim).unwrap_or_default();
                 what.claims.into_iter().for_each(|claim| drop(self.said.hints.insert(claim, why.clone())));
             }
-            return allowed;
+            return all;
         }
     }
 
@@ -247,8 +258,8 @@ impl<'w> Look<'w> {
         rejected.extend(vetoed.map(|what| (what, "policies are against it by now".to_owned())));
         let (mut held, saving): (Vec<Move>, Vec<Move>) = allowed.into_iter().partition(|what| what.reason == Reason::Empty);
         if !saving.is_empty() {
-            let taken: BTreeSet<&str> = held.iter().flat_map(|m| m.claims.iter().map(String::as_str)).collect();
-            let closed = exact::shut(self.world, &taken, self.now);
+            let going: BTreeSet<&str> = held.iter().chain(&saving).flat_map(|m| m.claims.iter().map(String::as_str)).collect();
+            let closed = exact::shut(self.world, &going, self.now);
             let by_claim: BTreeMap<&str, &Candidate> = self.candidates.iter().map(|c| (c.claim.as_str(), c)).collect();
             let (fine, others) = Exact::new(self.world, &by_claim, &closed, scorer, self.now).saving(saving);
             held.extend(fine);
@@ -301,6 +312,14 @@ impl<'w> Look<'w> {
             turn.into_iter().chain(soaked).chain(sold_out).chain(self.protected_until).chain(declined).chain(drift::next(world, self.now));
         all.filter(|at| *at > self.now).min()
     }
+}
+
+/// Moves in the order that policies give them; where none has an opinion, as they were found.
+fn in_order(mut moves: Vec<(i64, Move)>) -> Vec<Move> {
+    if moves.iter().any(|(score, what)| *score != what.saves.0) {
+        moves.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    }
+    moves.into_iter().map(|(_, what)| what).collect()
 }
 
 /// The moves that policies allow, with their scores.

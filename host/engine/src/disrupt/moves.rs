@@ -81,9 +81,33 @@ pub(super) fn trim(
     alone: bool,
     now: Timestamp,
 ) -> Result<PlannedNode, String> {
-    let catalog = world.catalog(&planned.claim.node_class).ok_or("its instance types are not known")?;
-    let claim = planned.claim.clone();
-    let mut market = Market { world, catalog, claim: &claim, ways: Vec::new(), now };
+    let cut = cut(world, candidates, &planned.claim, cap, alone, now)?;
+    narrow(planned, &cut, now)
+}
+
+/// What is left of a claim.
+#[derive(Debug, Clone)]
+pub(super) struct Cut {
+    types: Vec<String>,
+    ways: Vec<CapacityType>,
+    /// What is for sale of that, the cheapest first.
+    offers: Vec<(Micros, OfferingKey)>,
+}
+
+/// What costs less than `cap` of what a claim may become.
+///
+/// # Errors
+/// Says why that is nothing.
+pub(super) fn cut(
+    world: &World,
+    candidates: &[&Candidate],
+    claim: &NodeClaim,
+    cap: Micros,
+    alone: bool,
+    now: Timestamp,
+) -> Result<Cut, String> {
+    let catalog = world.catalog(&claim.node_class).ok_or("its instance types are not known")?;
+    let mut market = Market { world, catalog, claim, ways: Vec::new(), now };
     let all = market.types();
     market.ways = [CapacityType::Reserved, CapacityType::Spot, CapacityType::OnDemand]
         .into_iter()
@@ -123,15 +147,15 @@ pub(super) fn trim(
         if kept.len() < SPOT_TYPES {
             return Err(format!("{} of {SPOT_TYPES} spot types that are cheaper: too few to replace a spot node", kept.len()));
         }
-        let least = (SPOT_TYPES..=kept.len()).find(|n| enough(&planned.claim, &kept[..*n])).unwrap_or(kept.len());
+        let least = (SPOT_TYPES..=kept.len()).find(|n| enough(claim, &kept[..*n])).unwrap_or(kept.len());
         kept.truncate(least);
     }
-    if !enough(&planned.claim, &kept) {
+    if !enough(claim, &kept) {
         return Err("the types that are cheaper are fewer than minValues asks for".to_owned());
     }
-    let (ways, types) = (market.ways.clone(), kept.into_iter().map(|(_, t)| t).collect::<Vec<_>>());
+    let types: Vec<&InstanceType> = kept.into_iter().map(|(_, t)| t).collect();
     let offers = market.best_first(&types);
-    narrow(planned, &types, &ways, offers, now)
+    Ok(Cut { types: types.into_iter().map(|t| t.name.clone()).collect(), ways: market.ways, offers })
 }
 
 /// What the replacement of several nodes by one must cost less than when it may be of a type that one of them has: else
@@ -189,16 +213,13 @@ impl<'a> Market<'a> {
     }
 }
 
-/// The planned node with these types and ways alone.
-fn narrow(
-    mut planned: PlannedNode,
-    types: &[&InstanceType],
-    ways: &[CapacityType],
-    offers: Vec<(Micros, OfferingKey)>,
-    now: Timestamp,
-) -> Result<PlannedNode, String> {
-    let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
-    let ways: Vec<&str> = ways.iter().map(|way| way.name()).collect();
+/// The planned node with what is left of its claim alone.
+///
+/// # Errors
+/// Says why that is nothing.
+pub(super) fn narrow(mut planned: PlannedNode, cut: &Cut, now: Timestamp) -> Result<PlannedNode, String> {
+    let names: Vec<&str> = cut.types.iter().map(String::as_str).collect();
+    let (ways, offers): (Vec<&str>, _) = (cut.ways.iter().map(|way| way.name()).collect(), &cut.offers);
     let listed = planned.claim.listed_offers();
     planned.claim.requirements.add(Requirement::any_of(keys::INSTANCE_TYPE, &names));
     planned.claim.requirements.add(Requirement::any_of(keys::CAPACITY_TYPE, &ways));

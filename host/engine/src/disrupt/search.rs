@@ -4,14 +4,16 @@
 //!
 //! What must not enter: budgets beyond how many nodes are worth finding, the report.
 
+mod whole;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_model::scorer::ScorerFailure;
-use whittle_model::{Micros, PodKey, Scorer, Timestamp};
+use whittle_model::{Micros, PodKey, Requirements, Scorer, Timestamp};
 
 use super::budgets::Budgets;
 use super::candidates::Candidate;
-use super::moves::{Move, trim};
+use super::moves::{Cut, Move, cut, narrow, trim};
 use super::reason::Reason;
 use crate::plan::PlannedNode;
 use crate::plan::finish::Priced;
@@ -25,20 +27,72 @@ const CHUNK: usize = 32;
 /// Steps of improvement for each node of such a set.
 const STEPS_A_NODE: u64 = 2_000;
 
+/// So many sets that might pay are bought anew in vain at most: those that follow have less to gain.
+const IN_VAIN: usize = 12;
+/// So many exchanges are found in one look at most: each is planned in full before it is begun, and what is bought for it
+/// starts at once. The others have their turn with the next look.
+const EXCHANGES_A_LOOK: usize = 64;
+
 /// A search under way.
 pub(super) struct Search<'a> {
     world: &'a World,
     now: Timestamp,
     study: Study<'a>,
-    /// Those that may still be moved, in the order in which they are tried.
+    /// All that may be moved, in the order in which they are tried.
+    all: Vec<&'a Candidate>,
+    /// Those that no move was found for yet.
     rest: Vec<&'a Candidate>,
-    /// How many more nodes of each pool are worth finding.
-    quota: BTreeMap<&'a str, usize>,
+    most: Most<'a>,
     /// Claims that move alone or not at all.
     apart: &'a BTreeSet<String>,
     found: Vec<Move>,
     /// Why single nodes cannot be replaced, where its owner can do something about it.
+    hints: BTreeMap<String, String>,
+}
+
+/// What one search found: each way is a list of moves that go well together, in the order in which they are to be made.
+/// The first way is the best one.
+#[derive(Default)]
+pub(super) struct Ways {
+    pub(super) ways: Vec<Vec<Move>>,
+    /// Why single nodes cannot be replaced.
     pub(super) hints: BTreeMap<String, String>,
+}
+
+/// How many nodes one move may take, of each pool and of all: no move is larger than the budgets.
+#[derive(Debug, Default)]
+struct Most<'a> {
+    of_pool: BTreeMap<&'a str, usize>,
+    of_all: usize,
+}
+
+impl<'a> Most<'a> {
+    fn new(candidates: &'a [Candidate], budgets: &Budgets) -> Self {
+        let pools: BTreeSet<&str> = candidates.iter().map(|c| c.pool.as_str()).collect();
+        let of_pool = pools.into_iter().map(|pool| (pool, budgets.left(pool, Reason::Underutilized))).collect();
+        Self { of_pool, of_all: budgets.over_all(Reason::Underutilized) }
+    }
+
+    fn of(&self, pool: &str) -> usize {
+        self.of_pool.get(pool).copied().unwrap_or(0)
+    }
+
+    /// As many of a line, in its order, as one move may take.
+    fn within(&self, line: impl Iterator<Item = &'a Candidate>, most: usize) -> Vec<&'a Candidate> {
+        let mut taken: BTreeMap<&'a str, usize> = BTreeMap::new();
+        let mut within = Vec::new();
+        for candidate in line {
+            let taken = taken.entry(&candidate.pool).or_default();
+            *taken += 1;
+            if *taken <= self.of(&candidate.pool) {
+                within.push(candidate);
+            }
+            if within.len() >= most.min(self.of_all) {
+                break;
+            }
+        }
+        within
+    }
 }
 
 /// A move that was found, and what it takes of the study.
@@ -46,6 +100,14 @@ struct Trial {
     found: Move,
     mark: usize,
     bought: Option<Priced>,
+}
+
+/// What came of buying anew for a set of nodes.
+enum Anew {
+    Better,
+    NoBetter,
+    /// It was clear without trying that it would not pay.
+    Hopeless,
 }
 
 /// Finds moves for `candidates`, which may all be moved; those that are to be kept apart, alone. Nodes of `order` may take
@@ -60,53 +122,68 @@ pub(super) fn search<'a>(
     (budgets, apart): (&Budgets, &'a BTreeSet<String>),
     scorer: &'a mut dyn Scorer,
     now: Timestamp,
-) -> Result<(Vec<Move>, BTreeMap<String, String>), ScorerFailure> {
-    let mut rest: Vec<&Candidate> = candidates.iter().collect();
-    rest.sort_by(|a, b| a.by_ratio(b));
-    let mut quota: BTreeMap<&str, usize> = BTreeMap::new();
-    for candidate in &rest {
-        quota.entry(&candidate.pool).or_insert_with(|| budgets.left(&candidate.pool, Reason::Underutilized));
+) -> Result<Ways, ScorerFailure> {
+    let most = Most::new(candidates, budgets);
+    let mut all: Vec<&Candidate> = candidates.iter().filter(|c| most.of(&c.pool) > 0).collect();
+    if all.is_empty() {
+        return Ok(Ways::default());
     }
-    rest.retain(|c| quota.get(c.pool.as_str()).is_some_and(|left| *left > 0));
-    if rest.is_empty() {
-        return Ok((Vec::new(), BTreeMap::new()));
-    }
-    let content: BTreeMap<&str, &[PodKey]> = rest.iter().map(|c| (c.node.as_str(), &c.pods[..])).collect();
+    all.sort_by(|a, b| a.by_ratio(b));
+    let content: BTreeMap<&str, &[PodKey]> = all.iter().map(|c| (c.node.as_str(), &c.pods[..])).collect();
     let study = Study::new(world, &content, order, scorer, now)?;
-    let mut search = Search { world, now, study, rest, quota, apart, found: Vec::new(), hints: BTreeMap::new() };
-    search.deletes();
-    search.many_to_one()?;
-    search.one_to_one()?;
+    let rest = all.clone();
+    let mut search = Search { world, now, study, all, rest, most, apart, found: Vec::new(), hints: BTreeMap::new() };
     if reshapes(world) {
-        search.reshape()?;
+        search.study.appraise(&nodes(&search.all));
     }
-    Ok((search.found, search.hints))
+    search.one_after_the_other()?;
+    let first = std::mem::take(&mut search.found);
+    let mut ways = Vec::new();
+    if reshapes(world) {
+        ways.extend(search.as_a_whole(&first)?);
+    }
+    ways.push(first);
+    Ok(Ways { ways, hints: search.hints })
+}
+
+fn nodes<'a>(of: &[&'a Candidate]) -> Vec<&'a str> {
+    of.iter().map(|c| c.node.as_str()).collect()
 }
 
 impl<'a> Search<'a> {
-    /// Whether a candidate is free: its node took no pods of another, and its pool has nodes to spare.
+    /// Whether a candidate is free: its node took no pods of another.
     fn free(&self, candidate: &Candidate) -> bool {
-        self.quota.get(candidate.pool.as_str()).is_some_and(|left| *left > 0) && !self.study.received(&candidate.node)
+        !self.study.received(&candidate.node)
+    }
+
+    /// Whether no further exchange is looked for.
+    fn enough(&self) -> bool {
+        self.found.iter().filter(|what| !what.replacements.is_empty()).count() >= EXCHANGES_A_LOOK
     }
 
     fn accept(&mut self, which: &[&'a Candidate], trial: Trial) {
         let Trial { found, mark, bought } = trial;
         bought.iter().for_each(|bought| self.study.spend(bought));
-        let nodes: Vec<&str> = which.iter().map(|c| c.node.as_str()).collect();
-        self.study.keep(&nodes, mark);
-        for candidate in which {
-            if let Some(left) = self.quota.get_mut(candidate.pool.as_str()) {
-                *left = left.saturating_sub(1);
-            }
-        }
+        self.study.keep(&nodes(which), mark);
         let gone: BTreeSet<&str> = which.iter().map(|c| c.claim.as_str()).collect();
         self.rest.retain(|c| !gone.contains(c.claim.as_str()));
         self.found.push(found);
     }
 
+    /// The simple moves first: each node is looked at for itself.
+    fn one_after_the_other(&mut self) -> Result<(), ScorerFailure> {
+        self.deletes(self.rest.clone());
+        self.many_to_one()?;
+        self.one_to_one()?;
+        if reshapes(self.world) {
+            self.reshape(self.rest.clone())?;
+        }
+        Ok(())
+    }
+
     /// Nodes whose pods all fit on what stays.
-    fn deletes(&mut self) {
-        for candidate in self.rest.clone() {
+    fn deletes(&mut self, line: Vec<&'a Candidate>) {
+        for candidate in line {
             if !self.free(candidate) {
                 continue;
             }
@@ -122,18 +199,9 @@ impl<'a> Search<'a> {
 
     /// The longest run of candidates, in their order, that at most one cheaper node can stand in for.
     fn many_to_one(&mut self) -> Result<(), ScorerFailure> {
-        loop {
-            let mut quota = self.quota.clone();
-            let within = |c: &&Candidate| {
-                quota.get_mut(c.pool.as_str()).is_some_and(|left| {
-                    *left > 0 && {
-                        *left -= 1;
-                        true
-                    }
-                })
-            };
+        while !self.enough() {
             let free = |c: &&Candidate| !self.study.received(&c.node) && !self.apart.contains(&c.claim);
-            let line: Vec<&Candidate> = self.rest.iter().copied().filter(free).filter(within).take(MOST_TO_ONE).collect();
+            let line = self.most.within(self.rest.iter().copied().filter(free), MOST_TO_ONE);
             let (mut low, mut high) = (2, line.len());
             let mut best: Option<usize> = None;
             while low <= high {
@@ -151,12 +219,16 @@ impl<'a> Search<'a> {
             let Some(trial) = self.stand_in(&line[..length])? else { return Ok(()) };
             self.accept(&line[..length], trial);
         }
+        Ok(())
     }
 
     /// Single nodes, the pools in turn.
     fn one_to_one(&mut self) -> Result<(), ScorerFailure> {
         let floor = self.study.floor();
         for candidate in interleaved(&self.rest) {
+            if self.enough() {
+                break;
+            }
             if !self.free(candidate) || candidate.price <= floor {
                 continue;
             }
@@ -171,11 +243,15 @@ impl<'a> Search<'a> {
     /// What one cheaper node, or none, in the place of `which` comes to. What is placed stands until it is accepted or
     /// undone; without an answer it is undone.
     fn stand_in(&mut self, which: &[&'a Candidate]) -> Result<Option<Trial>, ScorerFailure> {
-        let nodes: Vec<&str> = which.iter().map(|c| c.node.as_str()).collect();
+        let nodes = nodes(which);
         let (left, mark) = self.study.empty(&nodes);
         let plain = Move::of(Reason::Underutilized, which, self.now);
         if left.is_empty() {
             return Ok(Some(Trial { found: plain, mark, bought: None }));
+        }
+        if !self.study.one_may_do(&left, plain.saves) {
+            self.study.undo(mark);
+            return Ok(None);
         }
         let one = self.study.buy(&left, None)?.filter(|bought| bought.claims.len() == 1 && bought.cost < plain.saves);
         let found = one.and_then(|bought| Some((self.narrowed(which, &nodes, &left, &bought, plain)?, bought)));
@@ -221,23 +297,22 @@ impl<'a> Search<'a> {
     }
 
     /// Sets of nodes that cost more than their pods are worth, bought anew.
-    fn reshape(&mut self) -> Result<(), ScorerFailure> {
-        let line: Vec<&Candidate> = self.rest.iter().copied().filter(|c| self.free(c)).collect();
-        if line.is_empty() {
-            return Ok(());
-        }
-        let nodes: Vec<&str> = line.iter().map(|c| c.node.as_str()).collect();
-        let values = self.study.values(&nodes);
+    fn reshape(&mut self, line: Vec<&'a Candidate>) -> Result<(), ScorerFailure> {
+        let line: Vec<&Candidate> = line.into_iter().filter(|c| self.free(c)).collect();
+        let values = self.study.values(&nodes(&line));
         let mut dear: Vec<(f64, &Candidate)> = line.into_iter().zip(values).filter_map(excess).collect();
         dear.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.claim.cmp(&b.1.claim)));
         let mut dear: &[(f64, &Candidate)] = &dear;
-        while !dear.is_empty() {
+        let mut in_vain = 0;
+        while !dear.is_empty() && !self.enough() && in_vain < IN_VAIN {
             let mut size = CHUNK.min(dear.len());
             while size > 0 {
                 let may = |c: &&Candidate| self.free(c) && (size == 1 || !self.apart.contains(&c.claim));
-                let set: Vec<&Candidate> = dear[..size].iter().map(|(_, c)| *c).filter(may).collect();
-                if self.anew(&set)? {
-                    break;
+                let set = self.most.within(dear[..size].iter().map(|(_, c)| *c).filter(may), CHUNK);
+                match self.anew(&set)? {
+                    Anew::Better => break,
+                    Anew::NoBetter => in_vain += 1,
+                    Anew::Hopeless => {}
                 }
                 size /= 4;
             }
@@ -247,34 +322,25 @@ impl<'a> Search<'a> {
     }
 
     /// Buys anew for the pods of a set of nodes, if that saves enough.
-    fn anew(&mut self, set: &[&'a Candidate]) -> Result<bool, ScorerFailure> {
-        let mut quota = self.quota.clone();
-        let within = |c: &&&Candidate| {
-            quota.get_mut(c.pool.as_str()).is_some_and(|left| {
-                *left > 0 && {
-                    *left -= 1;
-                    true
-                }
-            })
-        };
-        let set: Vec<&Candidate> = set.iter().filter(within).copied().collect();
+    fn anew(&mut self, set: &[&'a Candidate]) -> Result<Anew, ScorerFailure> {
         if set.is_empty() {
-            return Ok(false);
+            return Ok(Anew::Hopeless);
         }
-        let nodes: Vec<&str> = set.iter().map(|c| c.node.as_str()).collect();
+        let nodes = nodes(set);
         let (left, mark) = self.study.empty(&nodes);
-        let plain = Move { reshapes: true, ..Move::of(Reason::Underutilized, &set, self.now) };
+        let plain = Move { reshapes: true, ..Move::of(Reason::Underutilized, set, self.now) };
         let steps = STEPS_A_NODE * u64::try_from(set.len()).unwrap_or(1);
-        let bought = if left.is_empty() { None } else { self.study.buy(&left, Some(steps))? };
+        let may = !left.is_empty() && self.study.may_cost_less(&left, less_the_trouble(self.world, plain.saves));
+        let bought = if may { self.study.buy(&left, Some(steps))? } else { None };
         if let Some(bought) = bought
             && worth_it(self.world, plain.saves, bought.cost)
-            && let Ok(planned) = share(self.world, &set, self.study.nodes(&nodes, &left, bought.clone()), plain.saves, self.now)
+            && let Ok(planned) = share(self.world, set, self.study.nodes(&nodes, &left, bought.clone()), plain.saves, self.now)
         {
-            self.accept(&set, Trial { found: plain.buying(planned), mark, bought: Some(bought) });
-            return Ok(true);
+            self.accept(set, Trial { found: plain.buying(planned), mark, bought: Some(bought) });
+            return Ok(Anew::Better);
         }
         self.study.undo(mark);
-        Ok(false)
+        Ok(if may { Anew::NoBetter } else { Anew::Hopeless })
     }
 }
 
@@ -291,7 +357,22 @@ pub(super) fn share(
 ) -> Result<Vec<PlannedNode>, String> {
     let spent: Micros = planned.iter().map(|p| p.list).sum();
     let spare = (worth - spent).0 / i64::try_from(planned.len().max(1)).unwrap_or(1);
-    planned.into_iter().map(|p| trim(world, set, p.clone(), Micros(p.list.0 + spare.max(0)), false, now)).collect()
+    // Many are of one kind.
+    let mut known: BTreeMap<(String, Micros), Vec<(Requirements, Cut)>> = BTreeMap::new();
+    let mut trimmed = Vec::with_capacity(planned.len());
+    for planned in planned {
+        let (claim, cap) = (&planned.claim, Micros(planned.list.0 + spare.max(0)));
+        let alike = known.entry((claim.node_class.clone(), cap)).or_default();
+        let at = match alike.iter().position(|(requirements, _)| *requirements == claim.requirements) {
+            Some(at) => at,
+            None => {
+                alike.push((claim.requirements.clone(), cut(world, set, claim, cap, false, now)?));
+                alike.len() - 1
+            }
+        };
+        trimmed.push(narrow(planned, &alike[at].1, now)?);
+    }
+    Ok(trimmed)
 }
 
 /// Whether nodes are exchanged for several others. Those pay only with each pod on its own node: where nominations are
@@ -306,9 +387,19 @@ pub(super) fn worth_it(world: &World, worth: Micros, cost: Micros) -> bool {
     i128::from((worth - cost).0) > least
 }
 
+/// What nodes that cost `worth` may be exchanged for at most, if that is to save enough.
+pub(super) fn less_the_trouble(world: &World, worth: Micros) -> f64 {
+    float(worth) * (1.0 - f64::from(world.settings.disruption.reshape_permille) / 1000.0)
+}
+
+/// Prices are far from what a float holds exactly.
+pub(super) fn float(price: Micros) -> f64 {
+    price.0 as f64
+}
+
 /// By how much of its price a node costs more than its pods are worth; `None` when it does not.
 fn excess((candidate, value): (&Candidate, f64)) -> Option<(f64, &Candidate)> {
-    let price = f64::from(i32::try_from(candidate.price.0).unwrap_or(i32::MAX));
+    let price = float(candidate.price);
     (price > value && price > 0.0).then(|| ((price - value) / price, candidate))
 }
 

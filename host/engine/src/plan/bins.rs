@@ -205,6 +205,26 @@ impl<'w> Bins<'w> {
         }
     }
 
+    /// Counts what runs in a bin again: its node stays.
+    pub(crate) fn unlift(&self, bin: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        let bin = &self.all[bin];
+        for (counter, pods) in &bin.local {
+            let key = topology.counters[*counter as usize].key;
+            tally.0[*counter as usize].placed(key == HOST || !bin.reach[key].is_empty(), &bin.reach[key], *pods);
+        }
+    }
+
+    /// Whether a bin has the amounts that one pod of a class needs.
+    pub(crate) fn has_room(&self, bin: usize, class: &Class<'_>) -> bool {
+        fits(&class.need, &self.all[bin].free)
+    }
+
+    /// Whether a bin may take a pod of a class in this form, whatever the counts are.
+    pub(crate) fn could(&self, bin: usize, class: &Class<'_>, level: &Level, states: &States) -> bool {
+        let bin = &self.all[bin];
+        bin.times(class, 1) > 0 && !class.ports.takes.meets(&bin.barred) && bin.admits(class, level, states.wanted(level.profile))
+    }
+
     /// How many placements there are, to go back to.
     pub(crate) fn mark(&self) -> usize {
         self.log.len()
@@ -231,6 +251,22 @@ impl<'w> Bins<'w> {
         }
         self.refused.fill(Mask::default());
         self.first.fill(0);
+    }
+
+    /// Takes back the placements since `mark` with their counts, for those who ask by [`Bins::capacity`] alone.
+    pub(crate) fn take_back(&mut self, mark: usize, topology: &Topology<'_>, tally: &mut Tally) {
+        for entry in self.log.drain(mark..).rev() {
+            let bin = &mut self.all[entry.bin];
+            for (counter, pods) in &bin.local {
+                let (key, more) = (topology.counters[*counter as usize].key, pods - there(&entry.local, *counter));
+                let reach = &bin.reach[key];
+                tally.0[*counter as usize].lifted(more > 0 && (key == HOST || !reach.is_empty()), reach, more);
+            }
+            add(&mut bin.free, &entry.taken, 1);
+            bin.local = entry.local;
+            bin.barred = entry.barred;
+            bin.volumes.truncate(entry.volumes);
+        }
     }
 
     /// The domains of a bin, by key.

@@ -14,6 +14,7 @@ use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, charge, clear_of_da
 use super::limits::Remaining;
 use super::ports::PortUse;
 use super::states::{ProfileId, StateId};
+use super::tables::Tables;
 use super::topology::asks::Aim;
 use super::topology::set::Set;
 use super::topology::tally::Tally;
@@ -200,6 +201,15 @@ impl Translated {
     /// The plan's number of a class of the problem.
     pub(crate) fn class(&self, number: u32) -> usize {
         self.classes[number as usize]
+    }
+
+    /// Pool and instance type of each kind of the problem.
+    pub(crate) fn kinds<'t>(&self, tables: &'t Tables<'_>) -> impl Iterator<Item = (&'t str, &'t str)> {
+        self.sources.iter().map(|source| {
+            let table = &tables.pools[source.pool];
+            let row = &table.rows[table.offers[source.offer].row as usize];
+            (table.pool.name.as_str(), row.instance_type.name.as_str())
+        })
     }
 
     /// The lower bound on any packing; and by table and row what a node of it can be worth at most by the duals of that

@@ -4,11 +4,13 @@
 //!
 //! What must not enter: which nodes may go, and why.
 
+mod worth;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
 use whittle_model::scorer::ScorerFailure;
-use whittle_model::{Micros, PodKey, Scorer, Timestamp};
+use whittle_model::{PodKey, Scorer, Timestamp};
 
 use super::bins::{self, Bins};
 use super::classes::Member;
@@ -21,6 +23,7 @@ use super::topology::wishes::Asking;
 use super::{PlannedNode, Scene, Seats, classes, cost, refusals, write};
 use crate::pack;
 use crate::world::World;
+use worth::Worth;
 
 /// Pods of one class on one node.
 type Content<'w> = Vec<(usize, Vec<&'w PodKey>)>;
@@ -32,9 +35,8 @@ pub(crate) struct Study<'w> {
     pricer: Pricer<'w>,
     scene: Scene<'w>,
     bins: Bins<'w>,
-    /// How many pods are where; and as it was before the question that stands.
+    /// How many pods are where.
     tally: Tally,
-    before: Tally,
     remaining: Remaining,
     /// The pods of each node that is asked about, in the order of placement.
     content: BTreeMap<&'w str, Content<'w>>,
@@ -44,8 +46,25 @@ pub(crate) struct Study<'w> {
     shut: FixedBitSet,
     /// Bins that took pods for good: their nodes hold more than they did.
     received: FixedBitSet,
-    /// Bins that had room for a class when it was asked for first, in order.
+    /// Bins that took pods since the question that stands was asked, and those it took out of the counts.
+    touched: FixedBitSet,
+    lifted: Vec<usize>,
+    /// Bins that take no pods for the time being: their nodes had better go.
+    closed: FixedBitSet,
+    /// The bins of nodes that are gone.
+    gone: Vec<usize>,
+    start: Start,
+    worth: Worth,
+    /// Bins that may have room for a class, in order. Room only shrinks from one question that is kept to the next: a bin
+    /// that is found without goes for good.
     willing: Vec<Option<Vec<usize>>>,
+}
+
+/// How things stood before the first question.
+#[derive(Debug, Clone)]
+struct Start {
+    mark: usize,
+    remaining: Remaining,
 }
 
 /// Pods that found no room on what exists: class and count.
@@ -78,10 +97,28 @@ impl<'w> Study<'w> {
         shut.insert_range(..);
         order.iter().for_each(|bin| shut.remove(*bin));
         let (received, willing) = (FixedBitSet::with_capacity(bins.len()), vec![None; scene.classes.len()]);
-        let content = BTreeMap::new();
-        let before = tally.clone();
-        let mut study = Self { world, now, pricer, scene, bins, tally, before, remaining, content, order, shut, received, willing };
+        let mut study = Self {
+            world,
+            now,
+            pricer,
+            bins,
+            tally,
+            content: BTreeMap::new(),
+            order,
+            shut,
+            touched: received.clone(),
+            closed: received.clone(),
+            received,
+            lifted: Vec::new(),
+            gone: Vec::new(),
+            start: Start { mark: 0, remaining: remaining.clone() },
+            worth: Worth::of(&scene),
+            remaining,
+            scene,
+            willing,
+        };
         study.sort(nodes, &first);
+        study.start.mark = study.bins.mark();
         Ok(study)
     }
 
@@ -105,25 +142,35 @@ impl<'w> Study<'w> {
         }
         let all: Vec<usize> = (0..self.bins.len()).collect();
         for (class, meant) in waiting {
-            if meant.is_none_or(|bin| self.settle(class, &[bin], 1) > 0) {
+            if meant.is_none_or(|bin| self.settle(class, &[bin], 1).0 > 0) {
                 self.settle(class, &all, 1);
             }
         }
+        self.touched.clear();
     }
 
-    /// Places pods of a class on these bins, in the strictest form that finds room; returns how many found none.
-    fn settle(&mut self, number: usize, among: &[usize], mut left: usize) -> usize {
+    /// Places pods of a class on these bins, in the strictest form that finds room; returns how many found none, and the
+    /// places of bins among them that will have none again.
+    fn settle(&mut self, number: usize, among: &[usize], mut left: usize) -> (usize, Vec<usize>) {
         let class = &self.scene.classes[number];
-        let mut wishes = Vec::new();
-        for level in &class.company.levels {
+        let (mut wishes, mut full) = (Vec::new(), Vec::new());
+        let open = |bin: usize| !self.shut.contains(bin) && !self.closed.contains(bin);
+        for (nth, level) in class.company.levels.iter().enumerate() {
             let simple = level.keyed.is_empty() && level.host.is_empty();
             while left > 0 && self.scene.topology.wishes(level, &self.tally, &mut wishes) {
                 let before = left;
-                for bin in among.iter().copied().filter(|bin| !self.shut.contains(*bin)) {
+                for (place, bin) in among.iter().copied().enumerate().filter(|(_, bin)| open(*bin)) {
+                    if !self.bins.has_room(bin, class) {
+                        if nth == 0 && !self.touched.contains(bin) {
+                            full.push(place);
+                        }
+                        continue;
+                    }
                     let asking = Asking { class, level, wishes: &wishes, tally: &self.tally };
                     let room = self.bins.capacity(bin, asking, &self.scene.states, left);
                     if room > 0 {
                         self.bins.place(bin, class, room, &self.scene.topology, &mut self.tally);
+                        self.touched.insert(bin);
                         left -= room;
                     }
                     // Where pods count, what is wanted of the next may be something else.
@@ -136,7 +183,9 @@ impl<'w> Study<'w> {
                 }
             }
         }
-        left
+        full.sort_unstable();
+        full.dedup();
+        (left, full)
     }
 
     /// Whether a node took pods that were moved for good.
@@ -148,20 +197,24 @@ impl<'w> Study<'w> {
     /// [`Study::undo`]; `mark` is for them.
     pub(crate) fn empty(&mut self, nodes: &[&str]) -> (Left, usize) {
         let mark = self.bins.mark();
-        self.before = self.tally.clone();
+        let counts = self.counts(nodes);
+        for (class, _) in &counts {
+            self.look_up(*class);
+        }
         let own: Vec<usize> = nodes.iter().filter_map(|node| self.bins.find(node)).filter(|bin| !self.shut.contains(*bin)).collect();
         for bin in &own {
             self.shut.insert(*bin);
             self.bins.lift(*bin, &self.scene.topology, &mut self.tally);
         }
         let mut left = Left::new();
-        for (class, count) in self.counts(nodes) {
+        for (class, count) in counts {
             let rest = self.place(class, count);
             if rest > 0 {
                 left.push((class, rest));
             }
         }
         own.iter().for_each(|bin| self.shut.remove(*bin));
+        self.lifted = own;
         (left, mark)
     }
 
@@ -177,13 +230,25 @@ impl<'w> Study<'w> {
         counts.into_iter().collect()
     }
 
+    /// Notes the bins that may have room for a class, now or once counts are different, before anything is tried.
+    fn look_up(&mut self, number: usize) {
+        if self.willing[number].is_none() {
+            let may = self.order.iter().copied().filter(|bin| !self.shut.contains(*bin) && self.may(number, *bin));
+            self.willing[number] = Some(may.collect());
+        }
+    }
+
     /// Places pods of a class on what exists; returns how many found no room.
     fn place(&mut self, number: usize, count: usize) -> usize {
-        let among = match self.willing[number].take() {
-            Some(known) => known,
-            None => self.order.iter().copied().filter(|bin| !self.shut.contains(*bin) && self.may(number, *bin)).collect(),
-        };
-        let left = self.settle(number, &among, count);
+        let mut among = self.willing[number].take().unwrap_or_default();
+        let (left, full) = self.settle(number, &among, count);
+        if !full.is_empty() {
+            let (mut full, mut place) = (full.into_iter().peekable(), 0);
+            among.retain(|_| {
+                place += 1;
+                full.next_if_eq(&(place - 1)).is_none()
+            });
+        }
         self.willing[number] = Some(among);
         left
     }
@@ -191,17 +256,16 @@ impl<'w> Study<'w> {
     /// Whether a bin may have room for a class, now or once counts are different.
     fn may(&self, number: usize, bin: usize) -> bool {
         let class = &self.scene.classes[number];
-        class.company.levels.iter().any(|level| {
-            let counted = !level.keyed.is_empty() || !level.host.is_empty();
-            let asking = Asking { class, level, wishes: &[], tally: &self.tally };
-            counted || self.bins.capacity(bin, asking, &self.scene.states, 1) > 0
-        })
+        class.company.levels.iter().any(|level| self.bins.could(bin, class, level, &self.scene.states))
     }
 
     /// Takes back what was placed since `mark`.
     pub(crate) fn undo(&mut self, mark: usize) {
-        self.bins.undo_to(mark);
-        self.tally.clone_from(&self.before);
+        self.bins.take_back(mark, &self.scene.topology, &mut self.tally);
+        for bin in self.lifted.drain(..) {
+            self.bins.unlift(bin, &self.scene.topology, &mut self.tally);
+        }
+        self.touched.clear();
     }
 
     /// Lets what was placed since `mark` stand: these nodes are gone, and others hold more than they did.
@@ -212,13 +276,28 @@ impl<'w> Study<'w> {
         for bin in nodes.iter().filter_map(|node| self.bins.find(node)) {
             self.shut.insert(bin);
         }
-        let classes: Vec<usize> = self.counts(nodes).into_iter().map(|(class, _)| class).collect();
-        for number in classes {
-            let Some(mut willing) = self.willing[number].take() else { continue };
-            let gone = willing.iter().take_while(|bin| self.shut.contains(**bin) || !self.may(number, **bin)).count();
-            willing.drain(..gone);
-            self.willing[number] = Some(willing);
+        self.gone.append(&mut self.lifted);
+        self.touched.clear();
+    }
+
+    /// Whether these nodes take pods from now on.
+    pub(crate) fn close(&mut self, nodes: &[&str], closed: bool) {
+        for bin in nodes.iter().filter_map(|node| self.bins.find(node)) {
+            self.closed.set(bin, closed);
         }
+    }
+
+    /// Makes everything as it was before the first question.
+    pub(crate) fn start_over(&mut self) {
+        self.bins.take_back(self.start.mark, &self.scene.topology, &mut self.tally);
+        for bin in self.gone.drain(..) {
+            self.bins.unlift(bin, &self.scene.topology, &mut self.tally);
+            self.shut.remove(bin);
+        }
+        self.received.clear();
+        self.closed.clear();
+        self.willing.fill(None);
+        self.remaining.clone_from(&self.start.remaining);
     }
 
     /// What would be bought for pods that found no room: by the greedy alone, or for cost within so many steps. `None`
@@ -271,34 +350,5 @@ impl<'w> Study<'w> {
         for claim in &bought.claims {
             self.remaining.take(claim.pool, &claim.menu.largest);
         }
-    }
-
-    /// What the pods of each node would cost at the prices at which the cheapest nodes just pay: by the duals of the
-    /// bound of all of them together. A node that costs more is badly shaped or badly filled.
-    pub(crate) fn values(&mut self, nodes: &[&str]) -> Vec<f64> {
-        let mut counts = vec![0; self.scene.classes.len()];
-        for (class, count) in self.counts(nodes) {
-            counts[class] = count;
-        }
-        let mut bench = self.scene.bench(&mut self.pricer);
-        let translated = cost::translate(&mut bench, &counts, &self.remaining);
-        let bound = pack::bound(&translated.problem);
-        let mut value = vec![0.0; counts.len()];
-        for duals in &bound.duals {
-            for (class, worth) in duals.classes.iter().zip(&duals.values) {
-                value[translated.class(*class)] = *worth;
-            }
-        }
-        let of_node = |node: &&str| {
-            let content = self.content.get(*node).into_iter().flatten();
-            content.map(|(class, keys)| value[*class] * f64::from(u32::try_from(keys.len()).unwrap_or(u32::MAX))).sum()
-        };
-        nodes.iter().map(of_node).collect()
-    }
-
-    /// The least that any offering for sale costs: what costs no more is replaced by nothing cheaper.
-    pub(crate) fn floor(&self) -> Micros {
-        let offers = self.scene.tables.pools.iter().flat_map(|table| &table.offers);
-        offers.map(|offer| offer.offering.price).min().unwrap_or(Micros(i64::MAX))
     }
 }

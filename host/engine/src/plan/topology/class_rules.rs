@@ -8,7 +8,7 @@ use whittle_model::{Requirements, Toleration, taint};
 use super::asks::{Aim, Wanted};
 use super::set::Set;
 use super::tally::{CounterId, Local, Tally, put};
-use super::{EVERY_NODE, Filter, HOST, KeyId, Topology};
+use super::{EVERY_NODE, Filter, FilterId, HOST, KeyId, Topology};
 use crate::plan::classes::Class;
 use crate::plan::states::{ProfileId, StateId, States};
 use crate::plan::tables::Tables;
@@ -120,19 +120,20 @@ impl<'w> Topology<'w> {
         if self.keys.len() > 1 {
             self.enter_domains(world, tables, states);
         }
-        let mut known: BTreeMap<(CounterId, Vec<ProfileId>, &[Toleration]), u32> = BTreeMap::new();
+        let mut known: BTreeMap<(KeyId, FilterId, Vec<ProfileId>, &[Toleration]), u32> = BTreeMap::new();
         for class in classes {
             let spreads = class.company.levels.iter().flat_map(|l| &l.keyed).filter(|r| matches!(r.kind, Aim::Spread { .. }));
             let mut counters: Vec<CounterId> = spreads.map(|r| r.counter).collect();
             counters.sort_unstable();
             counters.dedup();
             for counter in counters {
-                let key = (counter, class.own.to_vec(), class.tolerations);
-                let number = known.get(&key).copied().unwrap_or_else(|| {
-                    let eligible = self.compared(world, tables, states, class, counter);
+                let super::Counter { key, filter, .. } = self.counters[counter as usize];
+                let sort = (key, filter, class.own.to_vec(), class.tolerations);
+                let number = known.get(&sort).copied().unwrap_or_else(|| {
+                    let eligible = self.compared(world, tables, states, class, (key, filter));
                     self.eligible.push(eligible);
                     let number = super::number(self.eligible.len() - 1);
-                    known.insert(key, number);
+                    known.insert(sort, number);
                     number
                 });
                 for rule in class.company.levels.iter_mut().flat_map(|l| &mut l.keyed).filter(|r| r.counter == counter) {
@@ -171,8 +172,14 @@ impl<'w> Topology<'w> {
 
     /// The domains that a spread rule of a class compares: those of what can be bought for its pods, and
     /// those of nodes that count.
-    fn compared(&mut self, world: &World, tables: &Tables<'_>, states: &mut States, class: &Class<'_>, counter: CounterId) -> Set {
-        let super::Counter { key, filter, .. } = self.counters[counter as usize];
+    fn compared(
+        &mut self,
+        world: &World,
+        tables: &Tables<'_>,
+        states: &mut States,
+        class: &Class<'_>,
+        (key, filter): (KeyId, FilterId),
+    ) -> Set {
         let mut all = Set::default();
         for (number, table) in tables.pools.iter().enumerate() {
             if taint::untolerated(&table.pool.template.taints, class.tolerations).is_some() {
