@@ -32,14 +32,37 @@ const LEVEL: i32 = 3;
 /// 1 MiB of history: names and shapes recur within it, and it is all the memory a journal needs.
 const WINDOW_LOG: u32 = 20;
 
-/// Makes frames of one segment.
-pub(crate) struct Framer(Encoder<'static, Vec<u8>>);
+/// Makes frames of one segment. What is written to it is compressed at once, so that of a line of megabytes no more than
+/// its compressed bytes are held.
+pub(crate) struct Framer {
+    encoder: Encoder<'static, Vec<u8>>,
+    /// Bytes since the last frame.
+    length: usize,
+}
+
+impl Write for Framer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.encoder.write(bytes)?;
+        self.length += taken;
+        Ok(taken)
+    }
+
+    /// Nothing: frames end where [`Framer::frame`] says.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 impl Framer {
     pub(crate) fn new() -> io::Result<Self> {
         let mut encoder = Encoder::new(Vec::new(), LEVEL)?;
         encoder.window_log(WINDOW_LOG)?;
-        Ok(Self(encoder))
+        Ok(Self { encoder, length: 0 })
+    }
+
+    /// How much waits to be a frame.
+    pub(crate) fn length(&self) -> usize {
+        self.length
     }
 
     /// What a segment begins with.
@@ -50,13 +73,12 @@ impl Framer {
         head
     }
 
-    /// The frame of these bytes.
-    pub(crate) fn frame(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
-        self.0.write_all(bytes)?;
-        self.0.flush()?;
-        let packed = mem::take(self.0.get_mut());
+    /// The frame of the bytes that were written since the last.
+    pub(crate) fn frame(&mut self) -> io::Result<Vec<u8>> {
+        self.encoder.flush()?;
+        let (packed, length) = (mem::take(self.encoder.get_mut()), mem::take(&mut self.length));
         let number = |length: usize| u32::try_from(length).map_err(|_| io::Error::other("a frame of more than 4 GiB"));
-        let numbers = [number(packed.len())?, number(bytes.len())?, crc32fast::hash(&packed)];
+        let numbers = [number(packed.len())?, number(length)?, crc32fast::hash(&packed)];
         let mut frame = Vec::with_capacity(NUMBERS + packed.len());
         numbers.iter().for_each(|number| frame.extend_from_slice(&number.to_le_bytes()));
         let sum = crc32fast::hash(&frame);

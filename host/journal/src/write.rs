@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,9 +53,8 @@ struct Open {
     number: u64,
     path: PathBuf,
     file: File,
-    framer: Framer,
     /// Lines that the next frame takes.
-    waiting: Vec<u8>,
+    waiting: BufWriter<Framer>,
     written: u64,
     /// Hashes of the catalogues it holds.
     catalogs: BTreeSet<String>,
@@ -206,9 +205,9 @@ impl Open {
         let mut file = File::options().write(true).create_new(true).open(&path).map_err(making())?;
         let head = Framer::head();
         file.write_all(&head).map_err(making())?;
-        let framer = Framer::new().map_err(making())?;
+        let waiting = BufWriter::new(Framer::new().map_err(making())?);
         let written = head.len() as u64;
-        Ok(Self { number, path, file, framer, waiting: Vec::new(), written, catalogs: BTreeSet::new(), last: None })
+        Ok(Self { number, path, file, waiting, written, catalogs: BTreeSet::new(), last: None })
     }
 
     /// What every segment begins with.
@@ -222,8 +221,8 @@ impl Open {
 
     fn line(&mut self, what: &'static str, line: &Line<'_>) -> Result<(), JournalError> {
         serde_json::to_writer(&mut self.waiting, line).map_err(|source| JournalError::Encode { what, source })?;
-        self.waiting.push(b'\n');
-        if self.waiting.len() < MOST_WAITING { Ok(()) } else { self.flush() }
+        self.waiting.write_all(b"\n").map_err(JournalError::io("write", &self.path))?;
+        if self.waiting.get_ref().length() < MOST_WAITING { Ok(()) } else { self.flush() }
     }
 
     fn event(&mut self, at: Timestamp, event: &Event) -> Result<(), JournalError> {
@@ -244,16 +243,15 @@ impl Open {
 
     /// Makes a frame of the lines that wait.
     fn flush(&mut self) -> Result<(), JournalError> {
-        if self.waiting.is_empty() {
+        let writing = || JournalError::io("write", &self.path);
+        self.waiting.flush().map_err(writing())?;
+        let framer = self.waiting.get_mut();
+        if framer.length() == 0 {
             return Ok(());
         }
-        let writing = || JournalError::io("write", &self.path);
-        let frame = self.framer.frame(&self.waiting).map_err(writing())?;
+        let frame = framer.frame().map_err(writing())?;
         self.file.write_all(&frame).map_err(writing())?;
         self.written += frame.len() as u64;
-        self.waiting.clear();
-        // A catalogue is megabytes, once.
-        self.waiting.shrink_to(MOST_WAITING);
         Ok(())
     }
 }
