@@ -170,10 +170,11 @@ impl<'w> Look<'w> {
             if found.is_empty() {
                 continue;
             }
-            let going = taken.iter().copied().chain(found.iter().flat_map(|m| m.claims.iter().map(String::as_str))).collect();
+            let claims = found.iter().flat_map(|what| &what.claims);
+            let going: BTreeSet<&str> = claims.map(String::as_str).chain(taken.iter().copied()).collect();
             let closed = exact::shut(self.world, &going, self.now);
             let by_claim: BTreeMap<&str, &Candidate> = self.candidates.iter().map(|c| (c.claim.as_str(), c)).collect();
-            let (held, rejected) = Exact::new(self.world, &by_claim, &closed, scorer, self.now).saving(found.clone());
+            let (held, rejected) = Exact::new(self.world, &by_claim, &closed, scorer, self.now).saving(found);
             for (what, why) in rejected {
                 what.claims.into_iter().for_each(|claim| drop(self.said.hints.insert(claim, why.clone())));
             }

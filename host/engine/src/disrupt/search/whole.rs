@@ -4,6 +4,8 @@
 //!
 //! What must not enter: how a single move is found.
 
+use std::collections::BTreeSet;
+
 use whittle_model::Micros;
 use whittle_model::scorer::ScorerFailure;
 
@@ -32,7 +34,8 @@ impl<'a> Search<'a> {
         }
         self.study.close(&nodes(&going), true);
         self.deletes(going.clone());
-        self.reshape(going.clone())?;
+        let still: BTreeSet<&str> = self.rest.iter().map(|c| c.claim.as_str()).collect();
+        self.reshape(going.iter().copied().filter(|c| still.contains(c.claim.as_str())).collect())?;
         self.study.close(&nodes(&going), false);
         self.one_after_the_other()?;
         let found = std::mem::take(&mut self.found);
