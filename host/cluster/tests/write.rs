@@ -154,6 +154,7 @@ async fn a_node_takes_five_writes_from_claim_to_initialized() {
         "Launched=True Launched 2026-01-01T00:00:03Z",
         "Registered=True Registered 2026-01-01T00:00:40Z",
         "Initialized=True Initialized 2026-01-01T00:00:40Z",
+        "ConsistentStateFound=True ConsistentStateFound 2026-01-01T00:00:40Z",
         "Ready=True Ready 2026-01-01T00:00:40Z",
     ];
     assert_eq!(conditions, expected);

@@ -72,7 +72,8 @@ fn conditions(
     for (standing, at) in stages(status) {
         all.set(&standing, at);
     }
-    consistency(&mut all, status);
+    let had = was.into_iter().flatten().any(|c| c.type_ == "Initialized" && c.status == "True");
+    consistency(&mut all, status, !had);
     for standing in more.iter().filter(|standing| !MILESTONES.contains(&standing.kind.as_str())) {
         let have = all.get(&standing.kind).is_some();
         if have || standing.status != ConditionStatus::Absent {
@@ -113,13 +114,14 @@ fn stage(kind: &str, under_way: &str, milestone: Milestone) -> (Standing, Option
     }
 }
 
-/// A node is looked at when it is initialized, and again and again; what was found is said with that milestone.
-fn consistency(all: &mut Conditions, status: &ClaimStatus) {
+/// A node is looked at when it is initialized, and again and again: what was found is said with that milestone, and later
+/// only where something else was said. It is not worth a write of its own.
+fn consistency(all: &mut Conditions, status: &ClaimStatus, fresh: bool) {
     const KIND: &str = "ConsistentStateFound";
     match &status.inconsistent {
         Some((why, at)) => all.set(&Standing::fails(KIND, "ConsistencyCheckFailed", why), Some(*at)),
         None if all.get(KIND).is_some_and(|c| c.status != "True") => all.set(&Standing::holds(KIND), None),
-        None if status.initialized.is_some() => all.set(&Standing::holds(KIND), status.initialized),
+        None if fresh && status.initialized.is_some() => all.set(&Standing::holds(KIND), status.initialized),
         None => {}
     }
 }
