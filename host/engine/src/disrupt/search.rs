@@ -32,6 +32,9 @@ const IN_VAIN: usize = 12;
 /// So many exchanges are found in one look at most: each is planned in full before it is begun, and what is bought for it
 /// starts at once. The others have their turn with the next look.
 const EXCHANGES_A_LOOK: usize = 64;
+/// And fewer where more is for sale than this for each of them, down to some: planning one takes longer there.
+const OFFERS_AN_EXCHANGE: usize = 8_000;
+const FEWEST_EXCHANGES: usize = 4;
 
 /// A search under way.
 pub(super) struct Search<'a> {
@@ -158,7 +161,9 @@ impl<'a> Search<'a> {
 
     /// Whether no further exchange is looked for.
     fn enough(&self) -> bool {
-        self.found.iter().filter(|what| !what.replacements.is_empty()).count() >= EXCHANGES_A_LOOK
+        let offers = self.study.offers().max(1);
+        let most = EXCHANGES_A_LOOK.min(EXCHANGES_A_LOOK * OFFERS_AN_EXCHANGE / offers).max(FEWEST_EXCHANGES);
+        self.found.iter().filter(|what| !what.replacements.is_empty()).count() >= most
     }
 
     fn accept(&mut self, which: &[&'a Candidate], trial: Trial) {

@@ -131,6 +131,11 @@ impl Study<'_> {
         kept
     }
 
+    /// How many offerings there are.
+    pub(crate) fn offers(&self) -> usize {
+        self.scene.tables.pools.iter().map(|table| table.offers.len()).sum()
+    }
+
     /// The least that any offering for sale costs: what costs no more is replaced by nothing cheaper.
     pub(crate) fn floor(&self) -> Micros {
         let offers = self.scene.tables.pools.iter().flat_map(|table| &table.offers);
