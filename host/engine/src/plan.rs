@@ -14,6 +14,7 @@ pub(crate) mod flexible;
 pub(crate) mod greedy;
 pub(crate) mod guided;
 pub(crate) mod judge;
+pub(crate) mod leftovers;
 pub(crate) mod limits;
 pub(crate) mod menu;
 pub(crate) mod mix;
@@ -23,6 +24,7 @@ pub(crate) mod pricer;
 pub(crate) mod refusals;
 pub(crate) mod reserved;
 pub(crate) mod seats;
+pub(crate) mod standing;
 pub(crate) mod states;
 pub(crate) mod study;
 pub(crate) mod tables;
@@ -42,15 +44,16 @@ use bins::Bins;
 use classes::{Class, Member};
 use finish::Priced;
 use greedy::{Bench, Draft, Ground, Manner};
+use leftovers::Helped;
 use limits::Remaining;
 use menu::Menus;
 use premises::Premises;
 use pricer::Pricer;
 use seats::Seats;
+use standing::Start;
 use states::States;
 use tables::Tables;
 use topology::Topology;
-use topology::tally::Tally;
 
 /// What is to be done about pods without a place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -152,8 +155,15 @@ fn attempt(world: &World, scorer: &mut dyn Scorer, now: Timestamp, closed: &BTre
     let remaining = Remaining::new(world, &scene.tables);
     let at_list = scene.at_list();
     let mut bench = scene.bench(&mut pricer);
-    let (seats, draft, tally) = seats::place(world, &mut bench, &mut bins, &tally, &remaining);
-    let (best, choice) = choose(world, &mut bench, &seats, draft, &tally, &remaining)?;
+    let running = tally;
+    let (mut seats, draft, mut tally) = seats::place(world, &mut bench, &mut bins, &running, &remaining);
+    let places = standing::places(&bench, &bins, seats.all());
+    let start = Start { world, seats: &seats, places: &places, running: &running, tally: &tally, remaining: &remaining };
+    let (Helped { priced: best, seated }, choice) = choose(&mut bench, start, &mut bins, draft)?;
+    seats.seat(&seated);
+    for (class, bin, count) in seated {
+        bins.place(bin, &bench.classes[class], count, bench.topology, &mut tally);
+    }
     unplaced.extend(refusals::explain(&mut bench, &bins, &seats, &best, &tally, &remaining));
     let placed = seats.placed(&bins, &scene.classes);
     bins.undo();
@@ -263,80 +273,84 @@ fn yardstick_of(world: &World, pods: &[Member<'_>], scorer: &mut dyn Scorer, now
 
 /// Asks every packer and takes the best answer; the greedy's when nothing is better.
 fn choose(
-    world: &World,
     bench: &mut Bench<'_, '_>,
-    seats: &Seats<'_>,
+    start: Start<'_>,
+    bins: &mut Bins<'_>,
     mut draft: Draft,
-    tally: &Tally,
-    remaining: &Remaining,
-) -> Result<(Priced, Option<Choice>), ScorerFailure> {
-    let left = &seats.left;
+) -> Result<(Helped, Option<Choice>), ScorerFailure> {
+    let Start { world, remaining, .. } = start;
+    let left = &start.seats.left;
     if left.iter().all(|count| *count == 0) {
-        return Ok((Priced::default(), None));
+        return Ok((Helped::default(), None));
     }
     reserved::tighten(bench, &mut draft, remaining);
     let greedy = finish::finish(bench, draft.clone(), "greedy", remaining.clone())?;
-    let greedy_cost = greedy.cost;
     let mut placed_left = left.clone();
     for (class, count) in &greedy.unplaced {
         placed_left[*class] -= count;
     }
     let translated = cost::translate(bench, &placed_left, remaining);
-    let (mut best, bound) = if world.settings.packing == Packing::Greedy {
-        let bound = pack::bound(&translated.problem);
-        (greedy, bound.rank)
+    let documented = if greedy.missing() > 0 { Some(leftovers::place(bench, start, bins, greedy.clone())?) } else { None };
+    let mut measure = documented.as_ref().map_or(greedy.cost, |helped| helped.priced.cost);
+    let (best, bound) = if world.settings.packing == Packing::Greedy {
+        (documented.unwrap_or_else(|| Helped::of(greedy)), pack::bound(&translated.problem).rank)
     } else {
-        portfolio(world, bench, seats, &translated, (draft, greedy), tally, remaining)?
+        let (best, bound) = portfolio(bench, start, &translated, (draft, greedy))?;
+        let Some(documented) = documented else { return Ok(chosen(bench, Helped::of(best), measure, (bound, left), remaining)) };
+        let best = leftovers::place(bench, start, bins, best)?;
+        if best.priced.missing() < documented.priced.missing() {
+            // What fewer pods cost is no measure.
+            measure = measure.max(best.priced.cost);
+        }
+        // What is left to those that were left over may be less than it is beside the greedy's claims.
+        let ours = judge::is_better(bench, start, &documented.priced, &best.priced)?;
+        (if ours { best } else { documented }, bound)
     };
-    let more = finish::second_helping(bench, &mut best, tally, remaining)?;
-    if best.claims.is_empty() {
-        return Ok((best, None));
-    }
-    let bound = reserved::less(bench, bound, left.iter().sum(), remaining);
-    let choice = choice(&best, greedy_cost + more, bound);
-    Ok((best, Some(choice)))
+    Ok(chosen(bench, best, measure, (bound, left), remaining))
+}
+
+/// The answer that is taken, with how it was chosen if it buys anything.
+fn chosen(
+    bench: &Bench<'_, '_>,
+    best: Helped,
+    greedy: Micros,
+    (bound, left): (Micros, &[usize]),
+    remaining: &Remaining,
+) -> (Helped, Option<Choice>) {
+    let bought = !best.priced.claims.is_empty();
+    let choice = bought.then(|| choice(&best.priced, greedy, reserved::less(bench, bound, left.iter().sum(), remaining)));
+    (best, choice)
 }
 
 /// Solves for cost and returns the better of the answer and the greedy's, with the lower bound. Claims with pods that look
 /// at company beyond their node are what the best of some greedies makes of them.
 fn portfolio(
-    world: &World,
     bench: &mut Bench<'_, '_>,
-    seats: &Seats<'_>,
+    start: Start<'_>,
     translated: &cost::Translated,
-    greedy: (Draft, Priced),
-    tally: &Tally,
-    remaining: &Remaining,
+    (draft, greedy): (Draft, Priced),
 ) -> Result<(Priced, Micros), ScorerFailure> {
-    let (draft, greedy) = greedy;
+    let Start { world, tally, remaining, .. } = start;
     if draft.claims.iter().any(|claim| claim.stays(bench)) {
         let (bound, promises) = translated.prospects(bench);
         let social = world.settings.improvement_steps > 0 && draft.claims.iter().any(|claim| claim.sociable(bench));
-        let guided = if social { guided::guided(bench, seats, &promises, &greedy, tally, remaining)? } else { None };
+        let guided = if social { guided::guided(bench, start, &promises, &greedy)? } else { None };
         let Some(guided) = guided else {
-            return Ok((beside(world, bench, seats, (draft, greedy), tally, remaining)?, bound));
+            return Ok((beside(bench, start, (draft, greedy))?, bound));
         };
-        let best = beside(world, bench, seats, guided, tally, remaining)?;
-        return Ok((judge::better(world, bench, seats, greedy, best, tally, remaining)?, bound));
+        let best = beside(bench, start, guided)?;
+        return Ok((judge::better(bench, start, greedy, best)?, bound));
     }
-    let start = translated.packing(bench, &draft);
-    let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
+    let first = translated.packing(bench, &draft);
+    let solution = pack::solve(&translated.problem, &first, world.settings.improvement_steps);
     let solved = translated.draft(bench, &solution.packing, &mut tally.clone(), remaining);
-    let mut solved = finish::finish(bench, solved, solution.method, remaining.clone())?;
-    solved.unplaced.extend(greedy.unplaced.iter().copied());
-    let best = judge::better(world, bench, seats, greedy, solved, tally, remaining)?;
+    let best = the_better(bench, start, greedy, solved, solution.method)?;
     Ok((best, solution.bound.rank))
 }
 
 /// Solves for the pods of those claims alone that the solver knows, beside the others, which stay as they are.
-fn beside(
-    world: &World,
-    bench: &mut Bench<'_, '_>,
-    seats: &Seats<'_>,
-    (draft, greedy): (Draft, Priced),
-    tally: &Tally,
-    remaining: &Remaining,
-) -> Result<Priced, ScorerFailure> {
+fn beside(bench: &mut Bench<'_, '_>, start: Start<'_>, (draft, greedy): (Draft, Priced)) -> Result<Priced, ScorerFailure> {
+    let Start { world, tally, remaining, .. } = start;
     let (fixed, free): (Vec<_>, Vec<_>) = draft.claims.into_iter().partition(|claim| claim.stays(bench));
     if free.is_empty() {
         return Ok(greedy);
@@ -346,13 +360,27 @@ fn beside(
         left[*class] += count;
     }
     let translated = cost::translate(bench, &left, remaining);
-    let start = translated.packing(bench, &Draft { claims: free, ..Draft::default() });
-    let solution = pack::solve(&translated.problem, &start, world.settings.improvement_steps);
+    let first = translated.packing(bench, &Draft { claims: free, ..Draft::default() });
+    let solution = pack::solve(&translated.problem, &first, world.settings.improvement_steps);
     let mut solved = translated.draft(bench, &solution.packing, &mut tally.clone(), remaining);
     solved.claims.splice(0..0, fixed);
-    let mut solved = finish::finish(bench, solved, solution.method, remaining.clone())?;
+    the_better(bench, start, greedy, solved, solution.method)
+}
+
+/// What was solved for the pods that the greedy's claims hold, if it is better than these and breaks nothing.
+fn the_better(
+    bench: &mut Bench<'_, '_>,
+    start: Start<'_>,
+    greedy: Priced,
+    solved: Draft,
+    method: &'static str,
+) -> Result<Priced, ScorerFailure> {
+    let mut solved = finish::finish(bench, solved, method, start.remaining.clone())?;
     solved.unplaced.extend(greedy.unplaced.iter().copied());
-    judge::better(world, bench, seats, greedy, solved, tally, remaining)
+    if !standing::stands(bench, start, &solved.claims, &[], start.tally) {
+        return Ok(greedy);
+    }
+    judge::better(bench, start, greedy, solved)
 }
 
 fn choice(best: &Priced, greedy: Micros, bound: Micros) -> Choice {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::{GIB, NOW, ZONES, any_of, basics, bound, catalog, labels, node, objections, pod, pool, settings, taint, told};
 use whittle_engine::{Engine, Plan};
 use whittle_model::{
-    Effect, Event, InstanceType, LabelSelector, ListPrice, Node, NodePool, Packing, Pod, PodAffinityTerm, SelectorOperator,
+    Effect, Event, InstanceType, LabelSelector, ListPrice, Node, NodePool, Packing, Pod, PodAffinityTerm, Requirement, SelectorOperator,
     SelectorRequirement, Settings, Taint, TopologySpread, keys,
 };
 
@@ -495,15 +495,81 @@ fn greedy_alone_keeps_the_rules_too() {
     assert_eq!(outcome.by_zone("web"), vec![2, 2, 2]);
 }
 
-#[test]
-fn pods_that_look_at_company_are_packed_for_cost_and_ec2_keeps_its_choice() {
+/// Twenty-four that spread and five that avoid each other.
+fn mixed() -> Vec<Pod> {
     let of = |count: usize, name: &str, cpu, memory| -> Vec<Pod> {
         let member = |n| Pod { labels: labels(&[("app", name)]), ..pod(&format!("{name}-{n:02}"), cpu, memory) };
         (0..count).map(member).collect()
     };
     let web = spreading(of(24, "web", 700, 3 * GIB), &[spread(keys::ZONE, 1, "web")]);
-    let lone = apart(of(5, "lone", 300, GIB), &[term(keys::HOSTNAME, "lone")]);
-    let outcome = Cluster::of(web.into_iter().chain(lone)).plan();
+    web.into_iter().chain(apart(of(5, "lone", 300, GIB), &[term(keys::HOSTNAME, "lone")])).collect()
+}
+
+#[test]
+fn pods_that_look_at_company_are_packed_for_cost_though_others_fit_nowhere() {
+    let all = Cluster::of(mixed()).plan();
+    // One that is too large for any type, and one that seeks company which nobody gives it.
+    let huge = pod("huge", 90_000, GIB);
+    let lonely = near(vec![app("lonely", "lonely")], &[term(keys::ZONE, "nobody")]);
+    let some = Cluster::of(mixed().into_iter().chain(lonely).chain([huge])).plan();
+    assert_eq!((all.missing(), some.missing()), (0, 2));
+    let (all, some) = (all.plan.choice.unwrap(), some.plan.choice.unwrap());
+    assert_eq!((some.pods, some.cost, some.greedy), (all.pods, all.cost, all.greedy), "what has no place changes nothing for the others");
+    assert!(some.cost < some.greedy);
+}
+
+#[test]
+fn a_label_that_a_claim_gives_itself_is_its_domain() {
+    let mut open = pool("p");
+    open.template.requirements.add(any_of("team", &["a", "b"]));
+    // The first to come would do anywhere and gets the first team; who avoids it has the other.
+    let first = Pod { labels: labels(&[("app", "web")]), ..pod("first", 3000, GIB) };
+    let second = apart(vec![app("second", "db")], &[term("team", "web")]);
+    let outcome = Cluster { pools: vec![open], ..Cluster::of([first].into_iter().chain(second)) }.plan();
+    let teams: Vec<&String> = outcome.plan.nodes.iter().map(|node| &node.claim.labels["team"]).collect();
+    assert_eq!((outcome.missing(), teams.len()), (0, 2), "{}", outcome.reasons());
+    assert_ne!(teams[0], teams[1]);
+}
+
+#[test]
+fn values_that_pods_settle_are_domains_too() {
+    // The pool only has the label; whose value is a, b or c the first pods say. Those that avoid them go elsewhere.
+    let mut open = pool("p");
+    open.template.requirements.add(Requirement::exists("team"));
+    let mut web: Vec<Pod> = (0..3).map(|n| app(&format!("web-{n}"), "web")).collect();
+    web.iter_mut().for_each(|p| p.affinity.node_selector.add(any_of("team", &["a", "b"])));
+    let lone = apart(vec![pod("lone", 100, GIB)], &[term("team", "web")]);
+    let outcome = Cluster { pools: vec![open], ..Cluster::of(web.into_iter().chain(lone)) }.plan();
+    assert_eq!(outcome.missing(), 0, "{}", outcome.reasons());
+    let team = |pod: &str| outcome.plan.nodes.iter().find(|n| n.claim.name == outcome.place(pod)).map(|n| n.claim.labels["team"].clone());
+    assert_ne!(team("lone"), team("web-0"));
+}
+
+#[test]
+fn a_zone_counts_once_a_planned_node_is_in_it() {
+    // Two web pods run in a. Pods of another pool get a node in c, which counts for those whose policy is to ignore affinity.
+    let mut elsewhere = pool("elsewhere");
+    elsewhere.template.requirements.add(any_of(keys::ZONE, &[C]));
+    elsewhere.template.taints = vec![taint("dedicated")];
+    let mut here = pool("here");
+    here.template.requirements.add(any_of(keys::ZONE, &[A]));
+    let constraint = TopologySpread { honor_affinity: false, ..spread(keys::ZONE, 2, "web") };
+    let tolerant = Pod { tolerations: vec![common::toleration("dedicated")], ..pod("other", 3500, GIB) };
+    let there = [running("r0", "web", "na"), running("r1", "web", "na")];
+    let plan = |others: Vec<Pod>| {
+        let pods = spreading(web(2), std::slice::from_ref(&constraint)).into_iter().chain(there.clone()).chain(others);
+        let mut tolerant_pool = elsewhere.clone();
+        tolerant_pool.weight = 50;
+        Cluster { pools: vec![tolerant_pool, here.clone()], nodes: vec![full("na", A)], ..Cluster::of(pods) }.plan()
+    };
+    assert_eq!(plan(Vec::new()).missing(), 0, "a is the only zone there is");
+    let outcome = plan(vec![tolerant]);
+    assert_eq!((outcome.zone("other"), outcome.missing()), (C, 2), "{}", outcome.reasons());
+}
+
+#[test]
+fn pods_that_look_at_company_are_packed_for_cost_and_ec2_keeps_its_choice() {
+    let outcome = Cluster::of(mixed()).plan();
     let choice = outcome.plan.choice.as_ref().unwrap();
     assert!(choice.cost.0 * 100 <= choice.greedy.0 * 95, "{} is hardly less than the greedy's {}", choice.cost, choice.greedy);
     assert_eq!(outcome.by_zone("web"), vec![8, 8, 8]);

@@ -150,16 +150,22 @@ fn suits(ground: &Ground<'_>, term: &PodAffinityTerm, hosts: &Hosts, seat: &Seat
     !domains.is_empty() && (hosts.spots.contains(&seat.spot) || domains.iter().all(|domain| hosts.domains.contains(domain)))
 }
 
-/// Lets one guest be the first that its terms select, where its other terms are met.
+/// Lets one guest be the first that its terms select, where its other terms are met: one for whom nobody else at its place
+/// can be the first, if there is such a one.
 fn begin(ground: &Ground<'_>, guests: &mut Vec<Guest<'_>>, hosts: &mut BTreeMap<&PodAffinityTerm, Hosts>) -> bool {
-    let first = guests.iter().position(|guest| {
+    let able = |guest: &Guest<'_>| {
         guest.terms.iter().all(|term| {
             let hosts = &hosts[term];
             let alone = !hosts.begun && hosts.identities.binary_search(&guest.seat.identity).is_ok();
             let labelled = !ground.domains(guest.seat.spot, &term.topology_key).is_empty();
             suits(ground, term, hosts, guest.seat) || (alone && labelled)
         })
-    });
+    };
+    let can_wait = |guest: &Guest<'_>| {
+        let others = || guests.iter().filter(|other| other.seat.spot == guest.seat.spot && other.terms != guest.terms);
+        guest.terms.iter().all(|term| others().any(|other| hosts[term].identities.binary_search(&other.seat.identity).is_ok()))
+    };
+    let first = guests.iter().position(|guest| !can_wait(guest) && able(guest)).or_else(|| guests.iter().position(able));
     let Some(first) = first else { return false };
     let guest = guests.remove(first);
     for term in guest.terms {

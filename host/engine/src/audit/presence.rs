@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use whittle_model::{
-    Affinity, CapacityType, Catalog, InstanceType, Labels, NodeClaim, Offering, OfferingKey, Operator, Requirement, Resources, Taint,
-    Timestamp, keys,
+    Affinity, CapacityType, Catalog, InstanceType, Labels, NodeClaim, Offering, OfferingKey, Operator, Requirement, Requirements,
+    Resources, Taint, Timestamp, keys,
 };
 
 use crate::world::World;
@@ -100,9 +100,14 @@ impl<'a> Outcome<'a> {
 
     /// Whether a pod with this affinity might run there, however what is open is settled.
     pub(super) fn may_welcome(&self, affinity: &Affinity) -> bool {
+        let may = |term: Option<&Requirements>| {
+            // One value has to suit the selector and the term.
+            let mut both = affinity.node_selector.clone();
+            term.iter().for_each(|term| both.add_all(term));
+            both.iter().all(|r| self.may_meet(r))
+        };
         let terms = &affinity.node_terms;
-        affinity.node_selector.iter().all(|r| self.may_meet(r))
-            && (terms.is_empty() || terms.iter().any(|term| term.iter().all(|r| self.may_meet(r))))
+        if terms.is_empty() { may(None) } else { terms.iter().any(|term| may(Some(term))) }
     }
 }
 

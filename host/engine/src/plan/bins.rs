@@ -15,6 +15,7 @@ use super::ports::PortSet;
 use super::premises::Premises;
 use super::states::States;
 use super::topology::class_rules::Level;
+use super::topology::reach::Flight;
 use super::topology::set::Set;
 use super::topology::tally::{CounterId, Local, Tally, put, there};
 use super::topology::wishes::{Asking, Wish, beside, lasting};
@@ -27,8 +28,8 @@ use land::Land;
 enum Face<'w> {
     /// They are settled.
     Labels(&'w Labels),
-    /// It is not bought yet: whatever these requirements admit, with these labels of its own.
-    Requirements(&'w Requirements, &'w Labels),
+    /// It is not bought yet: whatever these requirements admit.
+    Requirements(&'w Requirements),
 }
 
 /// One node or claim in flight.
@@ -43,8 +44,9 @@ pub(crate) struct Bin<'w> {
     local: Local,
     /// By key: the domains it is in, or may come to be in.
     reach: Vec<Set>,
-    /// The node filters it does not pass.
+    /// The node filters it does not pass, and those that it may come not to pass.
     outside: Vec<FilterId>,
+    unsure: Vec<FilterId>,
     /// The host ports that are taken.
     barred: PortSet,
     /// Volumes on it that pods to be placed share.
@@ -112,22 +114,27 @@ impl<'w> Bins<'w> {
         let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
         let levels = topology.levels();
         let mut bins = Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
-        bins.locate(world, topology);
+        bins.locate(topology);
         bins
     }
 
     /// Finds the domains of each bin.
-    fn locate(&mut self, world: &World, topology: &Topology<'_>) {
+    fn locate(&mut self, topology: &Topology<'_>) {
         self.inside = (0..topology.keys()).map(|key| vec![Mask::default(); topology.domains(key) as usize]).collect();
         self.without = vec![Mask::default(); topology.keys()];
         for (number, bin) in self.all.iter_mut().enumerate() {
-            let claim = world.claims.get(bin.name);
-            bin.reach = (0..topology.keys()).map(|key| bin.face.reach(world, claim, topology, key)).collect();
-            let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
-            bin.outside = match bin.face {
-                Face::Labels(labels) => topology.outside(labels, &taints),
-                Face::Requirements(have, _) => topology.outside_of(have, &taints),
-            };
+            match bin.face {
+                Face::Labels(labels) => {
+                    let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
+                    bin.reach = (0..topology.keys()).map(|key| topology.reach_of_labels(key, labels)).collect();
+                    bin.outside = topology.outside(labels, &taints);
+                    bin.unsure.clone_from(&bin.outside);
+                }
+                Face::Requirements(_) => {
+                    let Flight { reach, outside, unsure } = topology.flight(bin.name);
+                    (bin.reach, bin.outside, bin.unsure) = (reach, outside, unsure);
+                }
+            }
             for key in HOST + 1..topology.keys() {
                 bin.reach[key].iter().for_each(|domain| self.inside[key][domain as usize].insert(number));
                 if bin.reach[key].is_empty() {
@@ -188,7 +195,8 @@ impl<'w> Bins<'w> {
         let bin = &self.all[bin];
         for counter in &class.company.counts {
             let of = &topology.counters[*counter as usize];
-            if !bin.outside.contains(&of.filter) {
+            let uncounted = if of.key == HOST { &bin.outside } else { &bin.unsure };
+            if !uncounted.contains(&of.filter) {
                 let reach = &bin.reach[of.key];
                 let pods = u32::try_from(count).expect("fewer pods than 2^32");
                 tally.0[*counter as usize].placed(of.key == HOST || !reach.is_empty(), reach, pods);
@@ -314,23 +322,6 @@ impl<'w> Bins<'w> {
     }
 }
 
-impl Face<'_> {
-    /// The domains of a key it is in, or may come to be in.
-    fn reach(&self, world: &World, claim: Option<&NodeClaim>, topology: &Topology<'_>, key: usize) -> Set {
-        match self {
-            Self::Labels(labels) => topology.reach_of_labels(key, labels),
-            Self::Requirements(have, labels) => {
-                let own = topology.reach_of_labels(key, labels);
-                if !own.is_empty() || key == HOST {
-                    return own;
-                }
-                let sold = claim.and_then(|claim| topology.reach_of_claim(key, world, claim));
-                sold.unwrap_or_else(|| topology.reach_of_requirements(key, have))
-            }
-        }
-    }
-}
-
 impl Bin<'_> {
     fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
         let Asking { class, level, wishes, tally } = asking;
@@ -356,8 +347,9 @@ impl Bin<'_> {
         if !wish.follow.is_none_or(following) {
             return false;
         }
-        // What is bought already cannot be pinned any more.
-        if wish.must { reach.single().is_some_and(|domain| wish.allowed.contains(domain)) } else { reach.within(&wish.allowed) }
+        // What is bought already cannot be pinned any more; to whom it makes no difference where it will be, any will do.
+        let settled = !wish.must || reach.single().is_some() || !(wish.me || reach.is_empty());
+        settled && reach.within(&wish.allowed)
     }
 
     /// Whether taints and labels let pods of `class` in that ask for `wanted`.

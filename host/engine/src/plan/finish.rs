@@ -9,8 +9,7 @@ use whittle_model::{CapacityType, Micros, OfferingKey, Resources};
 
 use super::amounts::fits;
 use super::askers::{family_label, mix_column};
-use super::classes::runs;
-use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, pack};
+use super::greedy::{Bench, Draft, OpenClaim};
 use super::limits::Remaining;
 use super::menu::{Menu, shortages};
 use super::mix::{Mix, Part};
@@ -18,7 +17,6 @@ use super::pricer::{ASKED_AGAIN, Price};
 use super::reserved;
 use super::states::{State, StateId};
 use super::tables::PoolTable;
-use super::topology::tally::{Local, Tally};
 
 /// EC2 is asked for at most this many types in one launch; naming more would only make the claim
 /// larger.
@@ -64,6 +62,12 @@ impl Priced {
         self.unplaced.iter().map(|(_, count)| count).sum()
     }
 
+    /// Whether of no class more pods are left over than `other` leaves.
+    pub(crate) fn places_all_of(&self, other: &Self) -> bool {
+        let left = |priced: &Self, class: usize| -> usize { priced.unplaced.iter().filter(|(c, _)| *c == class).map(|(_, n)| n).sum() };
+        self.unplaced.iter().all(|(class, _)| left(self, *class) <= left(other, *class))
+    }
+
     /// Whether this is better: more pods placed, then a lower rank, then fewer nodes.
     pub(crate) fn better_than(&self, other: &Self) -> bool {
         (self.missing(), self.rank, self.claims.len()) < (other.missing(), other.rank, other.claims.len())
@@ -85,24 +89,11 @@ pub(crate) fn finish(
     method: &'static str,
     mut remaining: Remaining,
 ) -> Result<Priced, ScorerFailure> {
-    finish_beside(bench, draft, method, &mut remaining, &[])
-}
-
-fn finish_beside(
-    bench: &mut Bench<'_, '_>,
-    draft: Draft,
-    method: &'static str,
-    remaining: &mut Remaining,
-    settled: &[Finished],
-) -> Result<Priced, ScorerFailure> {
     let by_mix = bench.states.prices.iter().any(|p| p.by_mix);
     let mut mix = if by_mix { bench.pricer.mix() } else { Mix::default() };
-    for part in settled.iter().filter_map(|claim| claim.part.as_ref()) {
-        mix.add(part);
-    }
     let mut priced = Priced { method, unplaced: draft.unplaced, ..Priced::default() };
     for claim in draft.claims {
-        match finish_claim(bench, &claim, remaining, &mix)? {
+        match finish_claim(bench, &claim, &mut remaining, &mix)? {
             Some(finished) => {
                 finished.part.iter().for_each(|part| mix.add(part));
                 priced.claims.push(finished);
@@ -138,57 +129,6 @@ fn price_at_last(bench: &mut Bench<'_, '_>, priced: &mut Priced, mix: &mut Mix) 
         mix.add(&part);
     }
     Ok(())
-}
-
-/// Buys more for pods that were left out, by the greedy rule, as long as what the finished claims
-/// leave of the limits allows it: while claims were open they counted as larger than they became.
-/// Returns what that costs.
-pub(crate) fn second_helping(
-    bench: &mut Bench<'_, '_>,
-    best: &mut Priced,
-    tally: &Tally,
-    remaining: &Remaining,
-) -> Result<Micros, ScorerFailure> {
-    let before = best.cost;
-    loop {
-        let mut counts: Vec<usize> = vec![0; bench.classes.len()];
-        for (class, count) in best.unplaced.drain(..) {
-            counts[class] += count;
-        }
-        best.unplaced = counts.iter().copied().enumerate().filter(|(_, count)| *count > 0).collect();
-        if best.unplaced.is_empty() {
-            break;
-        }
-        let mut left = reserved::after(remaining, &best.claims);
-        for claim in &best.claims {
-            left.take(claim.pool, &claim.menu.largest);
-        }
-        let mut tally = counted(bench, tally, &best.claims);
-        let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut left.clone(), manner: Manner::default() };
-        let draft = pack(bench, &mut ground, &runs(bench.classes, &counts));
-        let more = finish_beside(bench, draft, best.method, &mut left, &best.claims)?;
-        if more.claims.is_empty() {
-            break;
-        }
-        best.claims.extend(more.claims);
-        best.unplaced = more.unplaced;
-        best.sum_up();
-    }
-    Ok(best.cost - before)
-}
-
-/// The counts once these claims are there too.
-pub(crate) fn counted(bench: &mut Bench<'_, '_>, tally: &Tally, claims: &[Finished]) -> Tally {
-    let mut tally = tally.clone();
-    for claim in claims {
-        let mut local = Local::new();
-        for (class, count) in &claim.content {
-            let (counts, pods) = (&bench.classes[*class].company.counts, u32::try_from(*count).unwrap_or(u32::MAX));
-            let states = (claim.state, claim.state);
-            bench.topology.join(bench.tables, bench.states, &mut tally, (&mut local, counts), pods, states, &mut |_, _, _| ());
-        }
-    }
-    tally
 }
 
 /// An offering that a claim may be bought from, at what price.

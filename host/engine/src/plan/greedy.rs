@@ -5,6 +5,7 @@
 
 mod ahead;
 mod open;
+mod settle;
 
 use ahead::{crowds, least, waits};
 pub(crate) use open::{charge, open};
@@ -170,9 +171,22 @@ impl OpenClaim {
         if state != self.state && !bench.states.get(state).has_room(table, &self.used, &need) {
             return Answer::Never;
         }
+        if state != self.state && self.strays(bench, state) {
+            return Answer::NotNow;
+        }
         // What refuses a claim without wishes will be there tomorrow too.
         let refusal = if wishes.is_empty() && !bench.tables.relax { Answer::Never } else { Answer::NotNow };
         self.pinned(bench, asking, state, wishes).map_or(refusal, Answer::Welcome)
+    }
+
+    /// Whether pods that are counted would come to be in domains for which they were not asked: a label that had no value gets
+    /// one, or another than it would have been given.
+    fn strays(&self, bench: &mut Bench<'_, '_>, next: StateId) -> bool {
+        self.local.iter().any(|(counter, _)| {
+            let key = bench.topology.counters[*counter as usize].key;
+            let before = bench.topology.reach(bench.tables, bench.states, self.state, key).clone();
+            key != HOST && !bench.topology.reach(bench.tables, bench.states, next, key).within(&before)
+        })
     }
 
     /// The state once the wishes are met that a claim in `state` does not meet already.
@@ -289,11 +303,19 @@ struct Packer {
 
 /// Packs `runs`. What found no place is tried again as long as others do: it may have waited for them.
 pub(crate) fn pack(bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs: &[Run]) -> Draft {
+    pack_beside(bench, ground, runs, Vec::new())
+}
+
+/// The same beside claims that are open already and are counted: the first of the draft's are these.
+pub(crate) fn pack_beside(bench: &mut Bench<'_, '_>, ground: &mut Ground<'_, '_>, runs: &[Run], claims: Vec<OpenClaim>) -> Draft {
     let topology = &*bench.topology;
     let domains: Vec<u32> = (0..topology.keys()).map(|key| topology.domains(key)).collect();
     let field = Field::new(&domains, &crowds(topology.counters.len(), bench.classes), topology.levels(), ground.manner.oldest_first);
     let mut packer =
         Packer { field, draft: Draft::default(), wishes: Vec::new(), failed: vec![None; topology.levels()], least: Amounts::new() };
+    claims.into_iter().for_each(|claim| {
+        packer.enter(bench, claim);
+    });
     let mut waiting = packer.pass(bench, ground, runs, &least(bench.classes, runs));
     while waiting.iter().any(|run| waits(&bench.classes[run.class])) {
         let before: usize = waiting.iter().map(|run| run.count).sum();
@@ -359,39 +381,6 @@ impl Packer {
         0
     }
 
-    /// Settles a claim whose domain is open on one, when pods that wait seek those on it.
-    fn settle(&mut self, bench: &mut Bench<'_, '_>, tally: &mut Tally, waiting: &[Run]) -> bool {
-        let classes = bench.classes;
-        for (run, level) in waiting.iter().flat_map(|run| classes[run.class].company.levels.iter().map(move |l| (run, l))) {
-            let able = bench.topology.wishes(level, tally, &mut self.wishes);
-            let sought = self.wishes.iter().find_map(|wish| wish.follow.map(|counter| (wish.key, counter))).filter(|_| able);
-            let Some((key, counter)) = sought else { continue };
-            for at in 0..self.field.claims.len() {
-                let (state, here) = (self.field.claims[at].state, super::topology::tally::there(&self.field.claims[at].local, counter));
-                let reach = bench.topology.reach(bench.tables, bench.states, state, key).clone();
-                let Some(domain) = reach.iter().next().filter(|_| here > 0 && reach.len() > 1) else { continue };
-                let profile = bench.topology.pin(bench.states, key, &std::iter::once(domain).collect(), classes[run.class].asker);
-                let Some(next) = bench.states.merge(bench.tables, state, profile) else { continue };
-                let claim = &self.field.claims[at];
-                let none = Amounts::from_elem(0, claim.used.len());
-                if bench.states.get(next).has_room(&bench.tables.pools[claim.pool], &claim.used, &none) {
-                    self.go_over(bench, tally, at, next);
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// A claim goes over to a narrower state with the pods it has.
-    fn go_over(&mut self, bench: &mut Bench<'_, '_>, tally: &mut Tally, at: usize, next: StateId) {
-        let claim = &mut self.field.claims[at];
-        let before = std::mem::replace(&mut claim.state, next);
-        let pods = (&mut claim.local, &[][..]);
-        bench.topology.join(bench.tables, bench.states, tally, pods, 0, (before, next), &mut |_, _, _| ());
-        self.relocate(bench, at, before);
-    }
-
     /// Notes where a claim may come to be, which was in another state before.
     fn relocate(&mut self, bench: &mut Bench<'_, '_>, at: usize, before: StateId) {
         for key in HOST + 1..bench.topology.keys() {
@@ -441,14 +430,21 @@ impl Packer {
             }
         }
         let Some((claim, state)) = open(bench, number, level, &self.wishes, ground) else { return false };
-        let at = self.field.push(claim);
-        for key in HOST + 1..bench.topology.keys() {
-            let reach = bench.topology.reach(bench.tables, bench.states, self.field.claims[at].state, key);
-            self.field.reaches(at, key, None, reach);
-        }
+        let at = self.enter(bench, claim);
         self.take(bench, ground.tally, at, number, state);
         charge(bench, &self.field.claims[at], ground);
         true
+    }
+
+    /// Adds a claim with what is on it; returns its number.
+    fn enter(&mut self, bench: &mut Bench<'_, '_>, claim: OpenClaim) -> usize {
+        let (state, local) = (claim.state, claim.local.clone());
+        let at = self.field.push(claim);
+        for key in HOST + 1..bench.topology.keys() {
+            self.field.reaches(at, key, None, bench.topology.reach(bench.tables, bench.states, state, key));
+        }
+        local.iter().for_each(|(counter, pods)| self.field.crowd(at, *counter, 0, *pods));
+        at
     }
 
     fn take(&mut self, bench: &mut Bench<'_, '_>, tally: &mut Tally, at: usize, number: usize, state: StateId) {

@@ -9,12 +9,10 @@ use whittle_model::scorer::ScorerFailure;
 use super::classes::runs;
 use super::finish::{Priced, finish};
 use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, clear_of_daemons, pack};
-use super::limits::Remaining;
 use super::reserved;
-use super::seats::Seats;
+use super::standing::{Start, stands};
 use super::states::StateId;
 use super::topology::HOST;
-use super::topology::tally::Tally;
 
 /// The types that claims keep to.
 struct Taste {
@@ -41,21 +39,17 @@ const TASTES: [Taste; 8] = [
     taste(0.8, 2.5),
 ];
 
-/// The cheapest packing of the pods that `seats` leaves, with its draft, if one is cheaper than the documented greedy's. Where
-/// pods are left over nothing is tried: who is, and what the rest costs, would have to be weighed against each other.
+/// The cheapest packing of the pods that `seats` leaves, with its draft, if one is better than the documented greedy's: it
+/// places every pod that the greedy does, and more of them or at a lower rank.
 pub(crate) fn guided(
     bench: &mut Bench<'_, '_>,
-    seats: &Seats<'_>,
+    start: Start<'_>,
     promises: &[Vec<(f64, Micros)>],
     greedy: &Priced,
-    tally: &Tally,
-    remaining: &Remaining,
 ) -> Result<Option<(Draft, Priced)>, ScorerFailure> {
-    if greedy.missing() > 0 {
-        return Ok(None);
-    }
     let best = promises.iter().flatten().map(|(promise, _)| *promise).fold(0.0, f64::max);
     let average = greedy.rank.0 as f64 / greedy.claims.len().max(1) as f64;
+    let Start { seats, tally, remaining, .. } = start;
     let mut order = runs(bench.classes, &seats.left);
     bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut order);
     let mut found: Option<(Draft, Priced)> = None;
@@ -71,9 +65,11 @@ pub(crate) fn guided(
         draft.claims.iter_mut().for_each(|claim| claim.state = widened(bench, claim));
         reserved::tighten(bench, &mut draft, remaining);
         let priced = finish(bench, draft.clone(), "guided", remaining.clone())?;
-        let least = found.as_ref().map_or(greedy.rank, |(_, known)| known.rank);
+        let known = found.as_ref().map_or(greedy, |(_, known)| known);
         // A claim that is given up takes pods out of domains that others were placed by.
-        if priced.missing() == 0 && priced.rank < least {
+        let whole = priced.claims.len() == draft.claims.len() && priced.places_all_of(greedy);
+        let better = whole && (priced.missing(), priced.rank) < (known.missing(), known.rank);
+        if better && stands(bench, start, &priced.claims, &[], tally) {
             found = Some((draft, priced));
         }
         tried.push(favoured);

@@ -9,8 +9,7 @@ use super::Seats;
 use super::classes::runs;
 use super::finish::{Finished, Priced, finish};
 use super::greedy::{Bench, Ground, Manner, pack};
-use super::limits::Remaining;
-use super::topology::tally::Tally;
+use super::standing::Start;
 use crate::scheduler::{Scheduler, queue_order};
 use crate::world::World;
 
@@ -19,33 +18,24 @@ use crate::world::World;
 const TIES: u64 = 1;
 
 /// The better of the greedy's packing and another: never dearer than the greedy.
-pub(crate) fn better(
-    world: &World,
-    bench: &mut Bench<'_, '_>,
-    seats: &Seats<'_>,
-    greedy: Priced,
-    other: Priced,
-    tally: &Tally,
-    remaining: &Remaining,
-) -> Result<Priced, ScorerFailure> {
-    if world.settings.nominates() {
-        return Ok(if other.better_than(&greedy) { other } else { greedy });
+pub(crate) fn better(bench: &mut Bench<'_, '_>, start: Start<'_>, greedy: Priced, other: Priced) -> Result<Priced, ScorerFailure> {
+    Ok(if is_better(bench, start, &greedy, &other)? { other } else { greedy })
+}
+
+/// Whether another packing than the greedy's is the better one.
+pub(crate) fn is_better(bench: &mut Bench<'_, '_>, start: Start<'_>, greedy: &Priced, other: &Priced) -> Result<bool, ScorerFailure> {
+    if start.world.settings.nominates() {
+        return Ok(other.better_than(greedy));
     }
-    let of_greedy = (greedy.missing(), bound_rank(world, bench, seats, &greedy, tally, remaining)?);
-    let of_other = (other.missing(), bound_rank(world, bench, seats, &other, tally, remaining)?);
-    Ok(if of_other < of_greedy { other } else { greedy })
+    let of_greedy = (greedy.missing(), bound_rank(bench, start, greedy)?);
+    let of_other = (other.missing(), bound_rank(bench, start, other)?);
+    Ok(of_other < of_greedy)
 }
 
 /// The rank of a packing once its pods are bound: its own, and that of the nodes bought in a second
 /// round for pods that the first left over.
-fn bound_rank(
-    world: &World,
-    bench: &mut Bench<'_, '_>,
-    seats: &Seats<'_>,
-    priced: &Priced,
-    tally: &Tally,
-    remaining: &Remaining,
-) -> Result<Micros, ScorerFailure> {
+fn bound_rank(bench: &mut Bench<'_, '_>, start: Start<'_>, priced: &Priced) -> Result<Micros, ScorerFailure> {
+    let Start { world, seats, tally, remaining, .. } = start;
     let settings = &world.settings;
     let mut scheduler = Scheduler::of_version(TIES, settings.kubernetes_minor).with_default_spread(&settings.default_spread);
     let by_default = settings.default_spread.iter().any(|constraint| constraint.required);

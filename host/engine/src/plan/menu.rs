@@ -1,6 +1,7 @@
 //! What a claim may be bought from, as it will be written. Claims of one plan that are left with the same
 //! offerings in the same state differ in their pods alone: all else is made once and shared.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
@@ -28,6 +29,8 @@ pub(crate) struct Menu {
     pub(crate) daemons: Resources,
     /// Whether they have fewer distinct values than their pool asks for.
     pub(crate) short: bool,
+    /// The state that they are in once they are written, when somebody asked.
+    pub(crate) written: OnceCell<StateId>,
     /// Whether overlays made a price among theirs, and whether they added to what a type has.
     pub(crate) overlaid: (bool, bool),
 }
@@ -90,6 +93,7 @@ impl Menu {
             largest,
             daemons: daemons.cloned().unwrap_or_default(),
             short: !shortages.is_empty(),
+            written: OnceCell::new(),
             overlaid: (
                 offers.iter().any(|offer| table.offers[*offer as usize].overlaid),
                 rows.iter().any(|row| table.rows[*row as usize].overlaid),

@@ -80,11 +80,8 @@ pub(crate) fn explain(
     if best.unplaced.is_empty() {
         return Vec::new();
     }
-    let tally = &super::finish::counted(bench, tally, &best.claims);
-    let mut left = remaining.clone();
-    for claim in &best.claims {
-        left.take(claim.pool, &claim.menu.largest);
-    }
+    let tally = &super::leftovers::counted(bench, tally, &best.claims);
+    let left = super::leftovers::after(remaining, &best.claims);
     let mut counts: Vec<(usize, usize)> = best.unplaced.clone();
     counts.sort_unstable();
     counts.into_iter().map(|(class, count)| explain_class(bench, bins, seats, (class, count), tally, &left)).collect()

@@ -9,6 +9,7 @@ use super::bins::{self, Bins};
 use super::classes::{self, Class, Member};
 use super::greedy::{self, Bench, Draft, Ground, Manner};
 use super::limits::Remaining;
+use super::states::StateId;
 use super::topology::asks::Aim;
 use super::topology::tally::{CounterId, Tally};
 use super::topology::wishes::{Asking, Wish};
@@ -17,8 +18,8 @@ use crate::world::World;
 /// Who sits where on what exists, by class.
 #[derive(Debug, Default)]
 pub(crate) struct Seats<'w> {
-    /// Pods with a bin of their own from an earlier plan or a nomination.
-    kept: Vec<(PodKey, usize)>,
+    /// Pods with a bin of their own from an earlier plan or a nomination, and their class.
+    kept: Vec<(PodKey, usize, usize)>,
     /// Members of each class that were not kept, in order; those on bins first.
     pub(crate) members: Vec<Vec<&'w PodKey>>,
     /// Bin and count for each class, in order.
@@ -37,7 +38,7 @@ impl<'w> Seats<'w> {
         let staying: BTreeSet<&PodKey> = kept.iter().map(|k| k.key).collect();
         let standing = |class: &Class<'w>| class.members.iter().map(|m| m.key).filter(|key| !staying.contains(key)).collect();
         Self {
-            kept: kept.iter().map(|k| (k.key.clone(), k.bin)).collect(),
+            kept: kept.iter().map(|k| (k.key.clone(), k.class, k.bin)).collect(),
             members: classes.iter().map(standing).collect(),
             filled: vec![Vec::new(); classes.len()],
             left: vec![0; classes.len()],
@@ -48,7 +49,7 @@ impl<'w> Seats<'w> {
 impl Seats<'_> {
     pub(crate) fn placed(&self, bins: &Bins<'_>, classes: &[Class<'_>]) -> BTreeMap<String, Vec<PodKey>> {
         let mut placed: BTreeMap<String, Vec<PodKey>> = BTreeMap::new();
-        for (key, bin) in &self.kept {
+        for (key, _, bin) in &self.kept {
             placed.entry(bins.get(*bin).name.to_owned()).or_default().push(key.clone());
         }
         for (class, filled) in self.filled.iter().enumerate().take(classes.len()) {
@@ -59,6 +60,24 @@ impl Seats<'_> {
             }
         }
         placed
+    }
+
+    /// Class, bin and number of all that sit somewhere.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let filled =
+            self.filled.iter().enumerate().flat_map(|(class, filled)| filled.iter().map(move |(bin, count)| (class, *bin, *count)));
+        self.kept.iter().map(|(_, class, bin)| (*class, *bin, 1)).chain(filled)
+    }
+
+    /// Seats pods that had none: class, bin and number.
+    pub(crate) fn seat(&mut self, seated: &[(usize, usize, usize)]) {
+        for (class, bin, count) in seated {
+            self.left[*class] -= count;
+            match self.filled[*class].last_mut() {
+                Some((last, so_far)) if last == bin => *so_far += count,
+                _ => self.filled[*class].push((*bin, *count)),
+            }
+        }
     }
 
     /// The members of a class without a seat, in order.
@@ -107,7 +126,9 @@ pub(crate) fn place<'w>(
             let broken: Vec<&PodKey> = kept.iter().filter(|k| k.doubtful && !holds(k)).map(|k| k.key).collect();
             released.extend(broken);
         }
-        if released.len() == before {
+        let states: BTreeSet<StateId> = draft.claims.iter().map(|claim| claim.state).collect();
+        let compared = bench.topology.compare_also(bench.tables, bench.states, &states);
+        if released.len() == before && !compared {
             return (seats, draft, seated);
         }
         bins.undo();
@@ -201,12 +222,6 @@ fn fill<'w>(
     bench.topology.tighter_first(bench.tables, bench.states, bench.classes, &mut runs);
     let mut ground = Ground { bins: Some(bins), tally, remaining: &mut remaining.clone(), manner: Manner::default() };
     let draft = greedy::pack(bench, &mut ground, &runs);
-    for (class, bin, count) in &draft.seated {
-        seats.left[*class] -= count;
-        match seats.filled[*class].last_mut() {
-            Some((last, so_far)) if last == bin => *so_far += count,
-            _ => seats.filled[*class].push((*bin, *count)),
-        }
-    }
+    seats.seat(&draft.seated);
     draft
 }

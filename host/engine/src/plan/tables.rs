@@ -39,6 +39,8 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) rows: Vec<Row<'w>>,
     /// The offerings the template allows, those of one row side by side.
     pub(crate) offers: Vec<Offer<'w>>,
+    /// By row: offerings that are sold out today. A claim that allows them may come to be bought from them.
+    pub(crate) resting: Vec<(u32, &'w Offering)>,
     /// The place of each offering among them by capacity type, type and zone: what decides between equal
     /// ranks.
     pub(crate) places: Vec<u32>,
@@ -167,9 +169,9 @@ impl<'w> Tables<'w> {
 
 impl<'w> PoolTable<'w> {
     fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (number, home, tier): (usize, usize, usize)) -> Self {
-        let (rows, offers, places) = (Vec::new(), Vec::new(), Vec::new());
+        let (rows, offers, resting, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let flexibility = Flexibility::default();
-        Self { pool, catalog, number, home, reserved: false, tier, template, rows, offers, places, flexibility, ways: 0 }
+        Self { pool, catalog, number, home, reserved: false, tier, template, rows, offers, resting, places, flexibility, ways: 0 }
     }
 }
 
@@ -250,11 +252,18 @@ fn fill<'w>(
         let (row, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
         for (number, offering) in instance_type.offerings.iter().enumerate() {
             let kind = (offering.capacity_type == CapacityType::Reserved) == table.reserved;
-            if kind && for_sale(world, instance_type, offering, now) && offering_allows(offering, &table.template) {
+            if !kind || !offering.available || !offering_allows(offering, &table.template) {
+                continue;
+            }
+            if for_sale(world, instance_type, offering, now) {
                 table.offers.push(Offer { row, offering, overlaid: face.is_some_and(|face| face.priced(at, number)) });
+            } else {
+                table.resting.push((row, offering));
             }
         }
-        if table.offers.len() > start {
+        if table.offers.len() == start {
+            table.resting.retain(|(of, _)| *of != row);
+        } else {
             let (mut room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
             premises.volumes.attached().room_of_type(&instance_type.name, &mut room, dimensions.volumes);
             let overlaid = face.is_some_and(|face| face.sized(at));
@@ -297,6 +306,7 @@ fn drop_full(table: &mut PoolTable<'_>) {
         return;
     }
     let (rows, offers) = (std::mem::take(&mut table.rows), std::mem::take(&mut table.offers));
+    let resting = std::mem::take(&mut table.resting);
     let mut offers = offers.into_iter().peekable();
     for (number, row) in rows.into_iter().enumerate() {
         let keep = fits(&row);
@@ -307,6 +317,7 @@ fn drop_full(table: &mut PoolTable<'_>) {
             }
         }
         if keep {
+            table.resting.extend(resting.iter().filter(|(of, _)| *of as usize == number).map(|(_, offering)| (at, *offering)));
             table.rows.push(Row { offers: start..table.offers.len(), ..row });
         }
     }

@@ -2,6 +2,7 @@
 //! pods that wait and of pods that run. A counter counts pods by the domains of a key; a rule of a
 //! class is about one counter. What must not enter: room, prices, and where anything is put.
 
+pub(crate) mod admission;
 pub(crate) mod asks;
 pub(crate) mod class_rules;
 pub(crate) mod order;
@@ -14,11 +15,12 @@ pub(crate) mod wishes;
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Affinity, LabelSelector, Labels, Operator, Owner, Requirements, Taint, Toleration, TopologySpread, keys, taint};
+use whittle_model::{Affinity, LabelSelector, Labels, Owner, Taint, Toleration, TopologySpread, keys, taint};
 
 use crate::intern::Lookup;
 use crate::world::{PodRecord, World};
 use asks::Asks;
+use reach::Flight;
 use set::Set;
 use tally::{Count, CounterId, Local, Tally, put};
 use who::{Who, WhoId, Whos};
@@ -86,11 +88,13 @@ pub(crate) struct Topology<'w> {
     /// Whether pods that run are the ones to be placed.
     fresh: bool,
     reaches: Vec<Vec<Set>>,
+    /// By name: the claims that are not bought yet.
+    flights: BTreeMap<&'w str, Flight>,
     pins: Lookup<(KeyId, Set, u32), ProfileId>,
-    /// Domains whose counts a spread rule compares.
-    pub(crate) eligible: Vec<Set>,
-    /// By filter and state: whether claims in that state count.
-    admitted: Lookup<(FilterId, u32), bool>,
+    /// Domains whose counts a spread rule compares, and the counter that they are compared by.
+    pub(crate) eligible: Vec<(CounterId, Set)>,
+    /// By filter, state and whether single nodes are looked at: whether claims in that state count.
+    admitted: Lookup<(FilterId, u32, bool), bool>,
     levels: u32,
 }
 
@@ -333,30 +337,6 @@ impl<'w> Topology<'w> {
             return Set::default();
         }
         self.domains_of(key, labels.get(&self.keys[key]).map(String::as_str).into_iter())
-    }
-
-    /// The domains of a key that nodes which meet these requirements may come to be in.
-    pub(crate) fn reach_of_requirements(&self, key: KeyId, have: &Requirements) -> Set {
-        if key == HOST {
-            return Set::default();
-        }
-        let listed = have.get(&self.keys[key]).filter(|r| r.operator() == Operator::In);
-        match listed {
-            Some(listed) => self.domains_of(key, listed.values().iter().map(String::as_str)),
-            // What its type or offering brings under a key of theirs is not known: it may be any.
-            None if keys::well_known(&self.keys[key]) => (0..self.domains(key)).collect(),
-            None => Set::default(),
-        }
-    }
-
-    /// The filters that nodes which meet these requirements may not pass.
-    pub(crate) fn outside_of(&self, have: &Requirements, taints: &[Taint]) -> Vec<FilterId> {
-        let passes = |filter: &Filter<'_>| {
-            let alternatives = filter.affinity.map(super::tables::alternatives_of).unwrap_or_default();
-            let affinity = alternatives.is_empty() || alternatives.iter().any(|wanted| have.intersects(wanted));
-            affinity && filter.tolerations.is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_none())
-        };
-        (1..self.filters.len()).filter(|filter| !passes(&self.filters[*filter])).map(number).collect()
     }
 
     /// The filters that a node does not pass.

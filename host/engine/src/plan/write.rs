@@ -80,12 +80,14 @@ fn labels(pool: &NodePool, requirements: &Requirements) -> Labels {
     let mut labels = pool.template.labels.clone();
     labels.insert(keys::NODE_POOL.to_owned(), pool.name.clone());
     labels.insert(keys::NODE_CLASS.to_owned(), pool.template.node_class.clone());
-    for requirement in requirements.iter().filter(|r| !keys::well_known(r.key())) {
-        if let Some(value) = some_value(requirement) {
-            labels.insert(requirement.key().to_owned(), value);
-        }
-    }
+    labels.extend(own_labels(requirements));
     labels
+}
+
+/// The labels that a claim with these requirements gives itself: a value for each key that is nobody else's.
+pub(crate) fn own_labels(requirements: &Requirements) -> Labels {
+    let own = requirements.iter().filter(|r| !keys::well_known(r.key()));
+    own.filter_map(|r| some_value(r).map(|value| (r.key().to_owned(), value))).collect()
 }
 
 /// A value that a requirement admits, where one has to be there: the first that is listed, or else

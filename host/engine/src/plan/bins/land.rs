@@ -28,7 +28,7 @@ fn ephemeral(taint: &Taint) -> bool {
 
 fn bin<'w>(name: &'w str, initialized: bool, face: Face<'w>, taints: Vec<&'w Taint>, free: Amounts) -> Bin<'w> {
     let (local, barred, volumes) = (Local::new(), PortSet::default(), Vec::new());
-    Bin { name, initialized, face, taints, free, local, reach: Vec::new(), outside: Vec::new(), barred, volumes }
+    Bin { name, initialized, face, taints, free, local, reach: Vec::new(), outside: Vec::new(), unsure: Vec::new(), barred, volumes }
 }
 
 impl<'w> Land<'_, 'w> {
@@ -68,7 +68,7 @@ impl<'w> Land<'_, 'w> {
         let taints: Vec<&Taint> = claim.taints.iter().collect();
         let free = self.dimensions.dense(&claim.status.allocatable);
         if claim.status.launched.is_none() {
-            let mut bin = bin(&claim.name, false, Face::Requirements(&claim.requirements, &claim.labels), taints, free);
+            let mut bin = bin(&claim.name, false, Face::Requirements(&claim.requirements), taints, free);
             self.shrink_to_smallest(&mut bin, claim);
             return bin;
         }

@@ -64,7 +64,7 @@ impl Bin<'_> {
     pub(super) fn suits(&self, wanted: &Requirements) -> bool {
         match self.face {
             Face::Labels(labels) => wanted.met_by(labels),
-            Face::Requirements(have, _) => certain(have, wanted),
+            Face::Requirements(have) => certain(have, wanted),
         }
     }
 }

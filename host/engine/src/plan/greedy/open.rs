@@ -66,6 +66,9 @@ pub(crate) fn charge(bench: &mut Bench<'_, '_>, claim: &OpenClaim, ground: &mut 
     // Types that it does not keep to now it may become in the end.
     let wide = if manner.favoured.is_some() { bench.states.widened(bench.tables, claim.state) } else { claim.state };
     let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(wide));
-    let may = |row: usize| state.rows.contains(row) && fits(&claim.used, &table.rows[row].room);
+    let tight = remaining.tight(claim.pool);
+    let mut rows = state.rows.clone();
+    state.rows.ones().filter(|row| tight && remaining.crosses(claim.pool, *row)).for_each(|row| rows.remove(row));
+    let may = |row: usize| rows.contains(row) && fits(&claim.used, &table.rows[row].room);
     remaining.take_most(claim.pool, may);
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smallvec::SmallVec;
-use whittle_model::{Requirements, Toleration, taint};
+use whittle_model::{Operator, Requirements, Toleration, taint};
 
 use super::asks::{Aim, Wanted};
 use super::set::Set;
 use super::tally::{CounterId, Local, Tally, put};
-use super::{EVERY_NODE, Filter, FilterId, HOST, KeyId, Topology};
+use super::{FilterId, HOST, KeyId, Topology};
 use crate::plan::classes::Class;
 use crate::plan::states::{ProfileId, StateId, States};
 use crate::plan::tables::Tables;
@@ -118,8 +118,9 @@ impl<'w> Topology<'w> {
     /// Enters the domains there are, and finds for each spread rule those that it compares.
     pub(crate) fn prepare(&mut self, world: &'w World, tables: &Tables<'w>, states: &mut States, classes: &mut [Class<'w>]) {
         if self.keys.len() > 1 {
-            self.enter_domains(world, tables, states);
+            self.enter_domains(world, tables, states, classes);
         }
+        self.watch_flights(world);
         let mut known: BTreeMap<(KeyId, FilterId, Vec<ProfileId>, &[Toleration]), u32> = BTreeMap::new();
         for class in classes {
             let spreads = class.company.levels.iter().flat_map(|l| &l.keyed).filter(|r| matches!(r.kind, Aim::Spread { .. }));
@@ -131,7 +132,7 @@ impl<'w> Topology<'w> {
                 let sort = (key, filter, class.own.to_vec(), class.tolerations);
                 let number = known.get(&sort).copied().unwrap_or_else(|| {
                     let eligible = self.compared(world, tables, states, class, (key, filter));
-                    self.eligible.push(eligible);
+                    self.eligible.push((counter, eligible));
                     let number = super::number(self.eligible.len() - 1);
                     known.insert(sort, number);
                     number
@@ -143,15 +144,18 @@ impl<'w> Topology<'w> {
         }
     }
 
-    fn enter_domains(&mut self, world: &World, tables: &Tables<'_>, states: &States) {
+    fn enter_domains(&mut self, world: &World, tables: &Tables<'_>, states: &States, classes: &[Class<'w>]) {
         for key in HOST + 1..self.keys.len() {
             let name = &self.keys[key];
             let mut names: Vec<String> = Vec::new();
             for (number, table) in tables.pools.iter().enumerate() {
                 if let Some(base) = states.base(number) {
-                    names.extend(super::reach::values(table, states.get(base), name));
+                    names.extend(super::reach::values(table, states.get(base), name, true));
                 }
             }
+            // What a pool leaves open its pods may settle.
+            let wanted = classes.iter().flat_map(|class| &class.profiles).filter_map(|profile| states.wanted(*profile).get(name));
+            names.extend(wanted.filter(|wanted| wanted.operator() == Operator::In).flat_map(|wanted| wanted.values().iter().cloned()));
             names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).cloned());
             names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).cloned());
             for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
@@ -188,7 +192,7 @@ impl<'w> Topology<'w> {
             let Some(base) = states.base(number) else { continue };
             for profile in &class.own {
                 if let Some(state) = states.merge(tables, base, *profile) {
-                    all.add(self.reach(tables, states, state, key));
+                    all.add(&self.sold_in(tables, states, state, key));
                 }
             }
         }
@@ -198,13 +202,46 @@ impl<'w> Topology<'w> {
                 all.add(&self.reach_of_labels(key, &node.labels));
             }
         }
-        let coming = world.claims.values().filter(|c| !c.deleting && c.status.launched.is_some() && world.node_of(c).is_none());
+        // Until a node is registered its claim tells what it will be.
+        let coming = world.claims.values().filter(|c| !c.deleting && c.status.launched.is_some() && c.status.registered.is_none());
         for claim in coming {
             if self.filters[filter as usize].passes(&claim.labels, &claim.taints) {
                 all.add(&self.reach_of_labels(key, &claim.labels));
             }
         }
+        for flight in self.flights().filter(|flight| !flight.unsure.contains(&filter) && flight.reach[key].single().is_some()) {
+            all.add(&flight.reach[key]);
+        }
         all
+    }
+
+    /// Takes in the domains of claims that spread rules compare though their pods could not be bought a node there: once there
+    /// is a node that its policies admit, kube-scheduler counts it. False when none is new.
+    pub(crate) fn compare_also(&mut self, tables: &Tables<'_>, states: &States, claims: &BTreeSet<StateId>) -> bool {
+        let mut more = false;
+        for number in 0..self.eligible.len() {
+            let counter = self.eligible[number].0;
+            let brought = self.brought(tables, states, claims, counter);
+            let known = &mut self.eligible[number].1;
+            more |= !brought.within(known);
+            known.add(&brought);
+        }
+        more
+    }
+
+    /// The domains that claims in these states surely are in, of those that count for a counter.
+    pub(crate) fn brought(&mut self, tables: &Tables<'_>, states: &States, claims: &BTreeSet<StateId>, counter: CounterId) -> Set {
+        let of = self.counters[counter as usize];
+        let mut brought = Set::default();
+        for state in claims {
+            if let Some(domain) = self.reach(tables, states, *state, of.key).single()
+                && !brought.contains(domain)
+                && self.admits(tables, states, *state, &of)
+            {
+                brought.insert(domain);
+            }
+        }
+        brought
     }
 
     /// Counts pods that join a claim, which goes over from one state to another with them. `crowd` is told
@@ -232,35 +269,15 @@ impl<'w> Topology<'w> {
             }
         }
         for counter in counts.iter().copied() {
-            if !self.admits(tables, states, to, counter) {
+            let of = self.counters[counter as usize];
+            if !self.admits(tables, states, to, &of) {
                 continue;
             }
             let before = put(local, counter, pods);
             crowd(counter, before, before + pods);
-            let key = self.counters[counter as usize].key;
+            let key = of.key;
             let reach = if key == HOST { Set::default() } else { self.reach(tables, states, to, key).clone() };
             tally.0[counter as usize].placed(key == HOST || !reach.is_empty(), &reach, pods);
         }
-    }
-
-    /// Whether nodes of a state may be nodes that count for a counter.
-    pub(crate) fn admits(&mut self, tables: &Tables<'_>, states: &States, id: StateId, counter: CounterId) -> bool {
-        let filter = self.counters[counter as usize].filter;
-        if filter == EVERY_NODE {
-            return true;
-        }
-        if let Some(known) = self.admitted.get(&(filter, id)) {
-            return *known;
-        }
-        let state = states.get(id);
-        let Filter { affinity, tolerations } = &self.filters[filter as usize];
-        let affinity = affinity.is_none_or(|affinity| {
-            let alternatives = crate::plan::tables::alternatives_of(affinity);
-            alternatives.iter().any(|wanted| state.requirements.intersects(wanted))
-        });
-        let taints = &tables.pools[state.pool].pool.template.taints;
-        let admitted = affinity && tolerations.is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_none());
-        self.admitted.insert((filter, id), admitted);
-        admitted
     }
 }

@@ -59,7 +59,7 @@ impl Topology<'_> {
         for pool in 0..tables.pools.len() {
             for profile in profiles {
                 let Some(state) = states.base(pool).and_then(|base| states.merge(tables, base, *profile)) else { continue };
-                all.add(self.reach(tables, states, state, key));
+                all.add(&self.sold_in(tables, states, state, key));
             }
         }
         all.len()

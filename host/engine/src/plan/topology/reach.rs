@@ -4,16 +4,20 @@ use std::collections::BTreeSet;
 
 use whittle_model::{Catalog, InstanceType, NodeClaim, Offering, Operator, Requirement, Requirements, keys};
 
+use super::admission::Future;
 use super::set::Set;
-use super::{HOST, KeyId, Topology};
+use super::{FilterId, HOST, KeyId, Topology};
 use crate::plan::states::{ProfileId, State, StateId, States, offering_allows, type_allows};
 use crate::plan::tables::{PoolTable, Tables};
 use crate::plan::write::some_value;
 use crate::world::World;
 
-/// The values that nodes of a state may have under a key.
-pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str) -> BTreeSet<String> {
-    let offers = || state.offers.ones().map(|offer| table.offers[offer].offering);
+/// The values that nodes of a state may have under a key: those bought today, and `ever` also those of offerings that are
+/// sold out, which the claim would still allow when they come back.
+pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str, ever: bool) -> BTreeSet<String> {
+    let resting =
+        || table.resting.iter().filter(|(row, o)| ever && state.rows.contains(*row as usize) && offering_allows(o, &state.requirements));
+    let offers = || state.offers.ones().map(|offer| table.offers[offer].offering).chain(resting().map(|(_, o)| *o));
     let mut found: BTreeSet<&str> = match key {
         keys::ZONE => offers().map(|o| o.zone.as_str()).collect(),
         keys::ZONE_ID => offers().map(|o| o.zone_id.as_str()).collect(),
@@ -61,7 +65,30 @@ fn of_types<'a>(table: &'a PoolTable<'_>, state: &'a State, key: &str) -> BTreeS
     found
 }
 
-impl Topology<'_> {
+/// What is known of a claim that is not bought yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flight {
+    /// By key: the domains that its node may come to be in.
+    pub(crate) reach: Vec<Set>,
+    /// The node filters that it will not pass, and those that it may come not to pass.
+    pub(crate) outside: Vec<FilterId>,
+    pub(crate) unsure: Vec<FilterId>,
+}
+
+/// Everything that may be bought for a claim in flight, as the types and offerings it admits tell.
+fn outcomes<'w>(world: &'w World, claim: &NodeClaim) -> Vec<(&'w InstanceType, &'w Offering)> {
+    let Some(catalog) = world.catalog_of(claim) else { return Vec::new() };
+    let have = &claim.requirements;
+    let named = |t: &&InstanceType| have.get(keys::INSTANCE_TYPE).is_none_or(|names| names.allows(&t.name)) && type_allows(t, have);
+    let listed = claim.listed_offers();
+    let open = |t: &InstanceType, o: &Offering| {
+        let listed = listed.as_ref().is_none_or(|all| all.iter().any(|(name, zone, _)| *name == t.name && *zone == o.zone));
+        listed && offering_allows(o, have) && (o.available || o.reservation.is_some())
+    };
+    catalog.types.iter().filter(named).flat_map(|t| t.offerings.iter().map(move |o| (t, o))).filter(|(t, o)| open(t, o)).collect()
+}
+
+impl<'w> Topology<'w> {
     /// The domains that a claim in a state may come to be in.
     pub(crate) fn reach(&mut self, tables: &Tables<'_>, states: &States, id: StateId, key: KeyId) -> &Set {
         let (at, keys) = (id as usize, self.keys.len());
@@ -71,33 +98,76 @@ impl Topology<'_> {
         if self.reaches[at].len() < keys {
             let state = states.get(id);
             let table = &tables.pools[state.pool];
-            let all = (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key]).iter().map(String::as_str)));
+            let all =
+                (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key], true).iter().map(String::as_str)));
             let all: Vec<Set> = std::iter::once(Set::default()).chain(all).collect();
             self.reaches[at] = all;
         }
         &self.reaches[at][key]
     }
 
-    /// The domains that the node of a claim in flight may come to be in, as the types and offerings it admits tell; `None`
-    /// when they tell nothing. A plan reads its own claims so before they are written.
-    pub(crate) fn reach_of_claim(&self, key: KeyId, world: &World, claim: &NodeClaim) -> Option<Set> {
-        let (name, have, catalog) = (&self.keys[key], &claim.requirements, world.catalog_of(claim)?);
-        let named = |t: &&InstanceType| have.get(keys::INSTANCE_TYPE).is_none_or(|names| names.allows(&t.name)) && type_allows(t, have);
-        let listed = claim.listed_offers();
-        let open = |t: &InstanceType, o: &Offering| {
-            let listed = listed.as_ref().is_none_or(|all| all.iter().any(|(name, zone, _)| *name == t.name && *zone == o.zone));
-            listed && offering_allows(o, have) && (o.available || o.reservation.is_some())
+    /// The domains in which a node of a state can be bought today.
+    pub(super) fn sold_in(&mut self, tables: &Tables<'_>, states: &States, id: StateId, key: KeyId) -> Set {
+        let state = states.get(id);
+        let table = &tables.pools[state.pool];
+        if table.resting.is_empty() || key == HOST {
+            return self.reach(tables, states, id, key).clone();
+        }
+        self.domains_of(key, values(table, state, &self.keys[key], false).iter().map(String::as_str))
+    }
+
+    /// Notes where claims that are not bought yet may come to be.
+    pub(super) fn watch_flights(&mut self, world: &'w World) {
+        if self.keys.len() == 1 && self.filters.len() == 1 {
+            return;
+        }
+        let open = world.claims.values().filter(|claim| !claim.deleting && claim.status.launched.is_none());
+        self.flights = open.map(|claim| (claim.name.as_str(), self.watched(world, claim))).collect();
+    }
+
+    /// What is known of a claim that is not bought yet.
+    pub(crate) fn flight(&self, claim: &str) -> Flight {
+        self.flights.get(claim).cloned().unwrap_or_else(|| Flight { reach: vec![Set::default(); self.keys.len()], ..Flight::default() })
+    }
+
+    /// All of them.
+    pub(super) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.flights.values()
+    }
+
+    fn watched(&self, world: &World, claim: &NodeClaim) -> Flight {
+        let outcomes = outcomes(world, claim);
+        let reach = (0..self.keys.len()).map(|key| self.reach_of_claim(key, claim, &outcomes)).collect();
+        let future = Future { have: &claim.requirements, labels: Some(&claim.labels), taints: &claim.taints, outcomes: &outcomes };
+        let (outside, unsure) = self.outside_of(&future);
+        Flight { reach, outside, unsure }
+    }
+
+    /// The domains that the node of a claim may come to be in: by its own labels, by the offerings it admits, or as its
+    /// requirements tell. A plan reads its own claims so before they are written.
+    fn reach_of_claim(&self, key: KeyId, claim: &NodeClaim, outcomes: &[(&InstanceType, &Offering)]) -> Set {
+        let own = self.reach_of_labels(key, &claim.labels);
+        if !own.is_empty() || key == HOST {
+            return own;
+        }
+        let name = self.keys[key].as_str();
+        let value = |offering: &Offering| match name {
+            keys::ZONE => Some(offering.zone.clone()),
+            keys::ZONE_ID => Some(offering.zone_id.clone()),
+            keys::CAPACITY_TYPE => Some(offering.capacity_type.name().to_owned()),
+            _ => None,
         };
-        let types = || catalog.types.iter().filter(named);
-        let offers = || types().flat_map(|t| t.offerings.iter().filter(|o| open(t, o)).collect::<Vec<_>>());
-        let found: BTreeSet<&str> = match name.as_str() {
-            keys::ZONE => offers().map(|o| o.zone.as_str()).collect(),
-            keys::ZONE_ID => offers().map(|o| o.zone_id.as_str()).collect(),
-            keys::CAPACITY_TYPE => offers().map(|o| o.capacity_type.name()).collect(),
-            _ => return None,
-        };
-        let found = self.domains_of(key, found.into_iter());
-        (!found.is_empty()).then_some(found)
+        let sold: BTreeSet<String> = outcomes.iter().filter_map(|(_, offering)| value(offering)).collect();
+        let sold = self.domains_of(key, sold.iter().map(String::as_str));
+        if !sold.is_empty() {
+            return sold;
+        }
+        match claim.requirements.get(name).filter(|r| r.operator() == Operator::In) {
+            Some(listed) => self.domains_of(key, listed.values().iter().map(String::as_str)),
+            // What its type or offering brings under a key of theirs is not known: it may be any.
+            None if keys::well_known(name) => (0..self.domains(key)).collect(),
+            None => Set::default(),
+        }
     }
 
     /// The domains that the requirements of a state list.

@@ -44,7 +44,12 @@ impl Count {
 
     /// Whether pods are in a domain, or may come to be.
     pub(crate) fn feared(&self, domain: u32) -> bool {
-        self.sure(domain) > 0 || self.maybe.get(domain as usize).is_some_and(|pods| *pods > 0)
+        self.at(domain) > 0
+    }
+
+    /// Pods that are in a domain, or may come to be.
+    pub(crate) fn at(&self, domain: u32) -> u32 {
+        self.sure(domain) + self.maybe.get(domain as usize).copied().unwrap_or(0)
     }
 
     /// Domains that surely have pods, ascending.

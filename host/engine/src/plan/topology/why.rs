@@ -59,7 +59,7 @@ impl Topology<'_> {
         match rule.kind {
             Aim::Spread { skew, min_domains } => {
                 let least = self.least(rule, min_domains, tally);
-                let counts = counts(&mut self.eligible[rule.eligible as usize].iter());
+                let counts = counts(&mut self.eligible[rule.eligible as usize].1.iter());
                 TopologyRefusal::Spread { key, max_skew: skew, least, counts }
             }
             Aim::Near if count.total == 0 => TopologyRefusal::NoPods { key },

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::asks::Aim;
 use super::class_rules::{Level, Rule};
 use super::set::Set;
-use super::tally::{CounterId, Local, Tally, there};
+use super::tally::{Count, CounterId, Local, Tally, there};
 use super::{KeyId, Topology};
 use crate::plan::classes::Class;
 
@@ -32,6 +32,8 @@ pub(crate) struct Wish {
     pub(crate) must: bool,
     /// Whether a claim must settle on one domain.
     pub(crate) single: bool,
+    /// Whether its own pods count for one of the rules.
+    pub(crate) me: bool,
     /// Only places that hold pods of this counter will do: those it means are on claims whose domain
     /// is open, and joining them settles it.
     pub(crate) follow: Option<CounterId>,
@@ -71,7 +73,7 @@ impl Topology<'_> {
             let count = &tally.0[rule.counter as usize];
             match rule.kind {
                 Aim::Spread { skew, min_domains } => {
-                    let (least, eligible) = (self.least(rule, min_domains, tally), &self.eligible[rule.eligible as usize]);
+                    let (least, eligible) = (self.least(rule, min_domains, tally), &self.eligible[rule.eligible as usize].1);
                     let most = (least + skew).saturating_sub(u32::from(rule.me));
                     load.retain(|(_, domain)| eligible.contains(*domain) && count.sure(*domain) <= most);
                     load.iter_mut().for_each(|(pods, domain)| *pods += count.sure(*domain));
@@ -84,6 +86,7 @@ impl Topology<'_> {
                 Aim::Apart => load.retain(|(_, domain)| !count.feared(*domain)),
             }
             wish.must |= rule.kind != Aim::Apart;
+            wish.me |= rule.me;
             // One that others of its own kind must avoid does not keep more domains than it needs.
             wish.single |= rule.kind != Aim::Apart || rule.me;
         }
@@ -117,12 +120,32 @@ impl Topology<'_> {
 
     /// The least count of the domains that a spread rule compares.
     pub(crate) fn least(&self, rule: &Rule, min_domains: u32, tally: &Tally) -> u32 {
-        let (count, eligible) = (&tally.0[rule.counter as usize], &self.eligible[rule.eligible as usize]);
-        if eligible.len() < min_domains {
-            return 0;
-        }
-        eligible.iter().map(|domain| count.sure(domain)).min().unwrap_or(0)
+        least_of(&self.eligible[rule.eligible as usize].1, &tally.0[rule.counter as usize], min_domains)
     }
+
+    /// Whether a rule holds in the end of a pod in these domains, when claims have brought `brought` to what is compared.
+    /// `bound` tells of a domain how many are bound there when the last is that asks.
+    pub(crate) fn stands(&self, rule: &Rule, reach: &Set, brought: &Set, bound: &dyn Fn(u32) -> u32, after: &Tally) -> bool {
+        let (count, me) = (&after.0[rule.counter as usize], u32::from(rule.me));
+        match rule.kind {
+            Aim::Apart => reach.iter().all(|domain| count.at(domain) <= me),
+            Aim::Near => !reach.is_empty() && (count.total == me || reach.iter().all(|domain| count.sure(domain) > me)),
+            Aim::Spread { skew, min_domains } => {
+                let mut compared = self.eligible[rule.eligible as usize].1.clone();
+                compared.add(brought);
+                let most = least_of(&compared, count, min_domains) + skew;
+                // One that counts itself has to be somewhere.
+                (reach.single().is_some() || !(rule.me || reach.is_empty())) && reach.iter().all(|domain| bound(domain) <= most)
+            }
+        }
+    }
+}
+
+fn least_of(compared: &Set, count: &Count, min_domains: u32) -> u32 {
+    if compared.len() < min_domains {
+        return 0;
+    }
+    compared.iter().map(|domain| count.sure(domain)).min().unwrap_or(0)
 }
 
 /// How many more pods of a class its rules on single nodes admit beside what is there.
