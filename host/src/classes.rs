@@ -12,7 +12,7 @@ use whittle_cloud::image::ClusterFacts;
 use whittle_cloud::market::{Market, Told as Prices};
 use whittle_cluster::api;
 use whittle_cluster::write::{Gate, Recorder, Writer};
-use whittle_model::{Catalog, Event, InstanceType, Labels, Micros, NodeClass, NodePool, Timestamp, keys};
+use whittle_model::{Catalog, Event, InstanceType, Labels, Micros, NodeClass, NodePool, Timestamp, keys, roughly};
 
 use crate::brain::Inbox;
 use crate::clock;
@@ -30,6 +30,15 @@ const WAITING: whittle_model::Duration = whittle_model::Duration::seconds(10);
 const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
 /// Types that validation tries.
 const CANDIDATES: usize = 20;
+
+/// By zone the addresses that are free in the subnets of a class.
+fn free_addresses(resolved: &Resolved) -> BTreeMap<String, i64> {
+    let mut free: BTreeMap<String, i64> = BTreeMap::new();
+    for subnet in &resolved.subnets {
+        *free.entry(subnet.zone.clone()).or_default() += subnet.free_addresses;
+    }
+    free.into_iter().map(|(zone, count)| (zone, roughly(count))).collect()
+}
 
 /// What is told of classes.
 pub enum Told {
@@ -237,6 +246,7 @@ impl Keeper {
     }
 
     async fn tell(&mut self, name: &str, not_ready: Option<String>, catalog: Option<Arc<Catalog>>, resolved: Resolved, kept: &Kept) {
+        let free_addresses = free_addresses(&resolved);
         if let Some(catalog) = catalog {
             let class = LaunchClass { resolved, spec: kept.object.spec.clone(), cluster: self.cluster.clone() };
             self.shelf.open().classes.insert(name.to_owned(), Ready { class: Arc::new(class), catalog: Arc::clone(&catalog) });
@@ -244,7 +254,7 @@ impl Keeper {
                 self.event(event).await;
             }
         }
-        self.say(name, NodeClass { name: name.to_owned(), not_ready, annotations: annotations(&kept.object) }).await;
+        self.say(name, NodeClass { name: name.to_owned(), not_ready, annotations: annotations(&kept.object), free_addresses }).await;
     }
 
     /// Tells the engine of a class, if that is news.
@@ -258,7 +268,8 @@ impl Keeper {
     async fn leave(&mut self, name: &str, kept: &Kept) {
         let uid = kept.object.metadata.uid.clone().unwrap_or_default();
         let not_ready = Some("it is being deleted".to_owned());
-        self.say(name, NodeClass { name: name.to_owned(), not_ready, annotations: annotations(&kept.object) }).await;
+        let free_addresses = BTreeMap::new();
+        self.say(name, NodeClass { name: name.to_owned(), not_ready, annotations: annotations(&kept.object), free_addresses }).await;
         if let Some(kept) = self.kept.get_mut(name) {
             kept.next = clock::now().plus(WAITING);
         }

@@ -162,7 +162,7 @@ impl Rows<'_> {
                 MovePodColumn::Count => index(pods.len()),
                 MovePodColumn::YoungestSeconds => ages().min().unwrap_or(0),
                 MovePodColumn::OldestSeconds => ages().max().unwrap_or(0),
-                MovePodColumn::Restarts => 0, // no event tells them
+                MovePodColumn::Restarts => pods.iter().map(|(_, record)| i64::from(record.restarts)).sum(),
                 MovePodColumn::RestartCost => pods.iter().map(|(_, record)| weights::milli(weights::eviction(world, record))).sum(),
             }));
         }

@@ -67,6 +67,7 @@ pub(crate) struct PodRecord {
     pub(crate) started: Option<Timestamp>,
     pub(crate) grace: Duration,
     pub(crate) ends_at: Option<Timestamp>,
+    pub(crate) restarts: u32,
 }
 
 impl PodRecord {
@@ -99,6 +100,8 @@ pub struct World {
     /// Pods without a node that kube-scheduler could not place.
     pub(crate) pending: BTreeSet<PodKey>,
     pub(crate) usage: BTreeMap<String, Usage>,
+    /// By namespace and controller: its pods that are neither ending nor ended.
+    pub(crate) replicas: BTreeMap<(String, Owner), usize>,
     pub(crate) nodes: BTreeMap<String, Node>,
     /// Nodes by provider id: one each, unless something is wrong.
     pub(crate) nodes_by_provider: BTreeMap<String, BTreeSet<String>>,
@@ -179,6 +182,7 @@ impl World {
             started: record.started,
             grace: record.grace,
             ends_at: record.ends_at,
+            restarts: record.restarts,
             priority: shape.priority,
             priority_class: shape.priority_class.clone(),
             unsupported: shape.unsupported.clone(),

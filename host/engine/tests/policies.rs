@@ -10,7 +10,7 @@ use common::random::{Cluster, Dice};
 use common::{NOW, catalog, labels, pod, pool};
 use whittle_engine::{Engine, Plan};
 use whittle_model::policy::{
-    AskerColumn, CandidateColumn, Judging, MixRowColumn, MoveColumn, Pricing, PricingWants, RoundFacts, Wants, Words,
+    AskerColumn, CandidateColumn, Judging, MixRowColumn, MoveColumn, MovePodColumn, Pricing, PricingWants, RoundFacts, Wants, Words,
 };
 use whittle_model::scorer::{MoveVerdict, PolicyRecord, ScorerFailure, Verdict};
 use whittle_model::{
@@ -26,12 +26,14 @@ struct Native {
     wants: Wants,
     price: Price,
     calls: usize,
+    /// The first column of the pods of the moves that it judged.
+    moved: Vec<i64>,
 }
 
 impl Native {
     fn new(candidates: &[CandidateColumn], askers: &[AskerColumn], price: Price) -> Self {
         let pricing = PricingWants { candidates: candidates.to_vec(), askers: askers.to_vec(), mix: Vec::new() };
-        Self { wants: Wants { pricing: Some(pricing), ..Wants::default() }, price, calls: 0 }
+        Self { wants: Wants { pricing: Some(pricing), ..Wants::default() }, price, calls: 0, moved: Vec::new() }
     }
 
     fn by_mix(mut self, columns: &[MixRowColumn], keys: &[&str]) -> Self {
@@ -61,6 +63,7 @@ impl Scorer for Native {
     }
 
     fn judge(&mut self, _chain: &str, _words: &Words, tables: &Judging) -> Result<Vec<MoveVerdict>, ScorerFailure> {
+        self.moved.extend(tables.pods.columns.iter().take(1).flatten());
         Ok(vec![MoveVerdict::Vetoed(7); tables.moves.rows])
     }
 
@@ -364,4 +367,70 @@ fn policies_are_told_of_reservations_volumes_and_grace() {
     let told = |id: &str, left, volume, grace| (id.to_owned(), left, volume, grace);
     let expected = [told("", 0, 0, 90), told("", 0, 1, usual), told("cr-7", 2, 0, 90), told("cr-7", 2, 1, usual)];
     assert_eq!(seen.lock().unwrap().iter().cloned().collect::<Vec<_>>(), expected.to_vec());
+}
+
+#[test]
+fn policies_are_told_how_many_replicas_there_are_and_of_free_addresses() {
+    let mut engine = engine(&[policed("a")], Settings::default());
+    let free = [("us-east-1a".to_owned(), 240), ("us-east-1b".to_owned(), 0)].into();
+    engine.handle(&Event::NodeClass(NodeClass { name: "default".to_owned(), free_addresses: free, ..NodeClass::default() }), NOW);
+    // Two controllers with pods of one shape: three and one of them, of which one more ends and one has ended; and a pod of nobody's.
+    let of = |name: &str, owner: Option<&str>| {
+        let owner = owner.map(|owner| whittle_model::Owner { kind: "ReplicaSet".to_owned(), name: owner.to_owned() });
+        Pod { owner, ..pod(name, 1000, 2 << 30) }
+    };
+    let mut all: Vec<Pod> = ["a-0", "a-1", "a-2"].map(|name| of(name, Some("a"))).into();
+    all.extend([of("b-0", Some("b")), of("lone", None)]);
+    all.push(common::bound(Pod { deleting: true, ..of("b-1", Some("b")) }, "gone"));
+    all.push(Pod { phase: whittle_model::PodPhase::Succeeded, ..common::bound(of("b-2", Some("b")), "gone") });
+    for pod in &all {
+        engine.handle(&Event::Pod(Box::new(pod.clone())), NOW);
+    }
+    let seen: Arc<Mutex<BTreeSet<(String, i64, i64)>>> = Arc::default();
+    let notes = Arc::clone(&seen);
+    let price = move |words: &Words, tables: &Pricing| {
+        let (candidates, askers) = (&tables.candidates, &tables.askers);
+        for row in 0..candidates.rows {
+            let zone = words.text(candidates.columns[1][row]).to_owned();
+            notes.lock().unwrap().insert((zone, candidates.columns[2][row], askers.columns[0][0]));
+        }
+        Ok(candidates.columns[0].iter().map(|price| list(*price)).collect())
+    };
+    let candidates = [CandidateColumn::ListMicros, CandidateColumn::Zone, CandidateColumn::FreeAddresses];
+    engine.plan(NOW, &mut Native::new(&candidates, &[AskerColumn::DesiredReplicas], Box::new(price)));
+    let zones = [("us-east-1a", 240), ("us-east-1b", 0), ("us-east-1c", -1)];
+    let expected: Vec<(String, i64, i64)> =
+        zones.iter().flat_map(|(zone, free)| [0, 1, 3].map(|replicas| ((*zone).to_owned(), *free, replicas))).collect();
+    assert_eq!(seen.lock().unwrap().iter().cloned().collect::<Vec<_>>(), expected);
+    engine.handle(&Event::PodGone(PodKey::new("default", "a-1")), NOW);
+    let left = Arc::new(Mutex::new(BTreeSet::new()));
+    let notes = Arc::clone(&left);
+    let price = move |_: &Words, tables: &Pricing| {
+        notes.lock().unwrap().insert(tables.askers.columns[0][0]);
+        Ok(tables.candidates.columns[0].iter().map(|price| list(*price)).collect())
+    };
+    engine.plan(NOW, &mut Native::new(&candidates[..1], &[AskerColumn::DesiredReplicas], Box::new(price)));
+    assert_eq!(left.lock().unwrap().iter().copied().collect::<Vec<i64>>(), [0, 1, 2], "one is gone");
+}
+
+#[test]
+fn judges_of_moves_are_told_how_often_pods_were_started_again() {
+    let mut scorer = Native::new(&[CandidateColumn::ListMicros], &[], Box::new(|_, t| Ok(vec![list(1); t.candidates.rows])));
+    let (moves, pods) = (vec![MoveColumn::Kind], vec![MovePodColumn::Restarts]);
+    scorer.wants.judging = Some(whittle_model::policy::JudgingWants { moves, pods, ..Default::default() });
+    let mut door = common::door::Door::new(engine(&[policed("a")], Settings::default()));
+    door.now = NOW;
+    door.put_pod(Pod { restarts: 7, ..pod("web-000", 1000, 2 << 30) });
+    door.pass(common::seconds(2));
+    door.join();
+    door.settle();
+    door.finish_boot();
+    door.settle();
+    assert_eq!(door.bind_nominated(), 1);
+    let claim = door.engine.world().claims().next().map(|claim| claim.name.clone()).expect("one was bought");
+    door.tell(&Event::ProviderDrift { claim, reason: Some("AMIDrift".to_owned()) });
+    for second in 1..60 {
+        door.engine.poll(door.now.plus(common::seconds(second)), &mut scorer);
+    }
+    assert_eq!(scorer.moved.first(), Some(&7));
 }

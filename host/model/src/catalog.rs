@@ -86,6 +86,20 @@ impl Reservation {
     }
 }
 
+/// A capacity reservation that a NodeClass selects, with what it is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The reservation.
+    pub reservation: Reservation,
+    /// The type of its instances.
+    pub instance_type: String,
+    /// Their zone.
+    pub zone: String,
+}
+
+/// A reserved offering costs so little of the price on demand: it is paid for, and the dearer goes after the cheaper.
+const RESERVED_SHARE: i64 = 10_000_000;
+
 /// The name of an offering in every table: type, zone, capacity type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OfferingKey {
@@ -150,6 +164,38 @@ impl Catalog {
         self.types.binary_search_by(|t| t.name.as_str().cmp(name)).ok().map(|at| &self.types[at])
     }
 
+    /// The reservations behind its offerings.
+    pub fn held(&self) -> impl Iterator<Item = Held> + '_ {
+        self.types.iter().flat_map(|of_type| {
+            let behind = |o: &Offering| o.reservation.clone().map(|reservation| (reservation, o.zone.clone()));
+            let found = of_type.offerings.iter().filter_map(behind);
+            found.map(|(reservation, zone)| Held { reservation, instance_type: of_type.name.clone(), zone })
+        })
+    }
+
+    /// Makes an offering of each of these reservations, and of no other, whose type and zone are known here. It is for sale
+    /// while instances are left, in zones where anything else is.
+    pub fn reserve(&mut self, held: &[Held]) {
+        self.types.iter_mut().for_each(|t| t.offerings.retain(|o| o.reservation.is_none()));
+        for one in held {
+            let in_zone = |o: &&Offering| o.zone == one.zone;
+            let Some(zone_id) = self.types.iter().flat_map(|t| &t.offerings).find(in_zone).map(|o| o.zone_id.clone()) else { continue };
+            let open = self.types.iter().flat_map(|t| &t.offerings).any(|o| in_zone(&o) && o.available && o.reservation.is_none());
+            let Ok(at) = self.types.binary_search_by(|t| t.name.cmp(&one.instance_type)) else { continue };
+            let offerings = &mut self.types[at].offerings;
+            let on_demand = offerings.iter().find(|o| o.capacity_type == CapacityType::OnDemand).map_or(0, |o| o.price.0);
+            offerings.push(Offering {
+                zone: one.zone.clone(),
+                zone_id,
+                capacity_type: CapacityType::Reserved,
+                price: Micros(on_demand / RESERVED_SHARE),
+                available: open && one.reservation.left > 0,
+                reservation: Some(one.reservation.clone()),
+            });
+            offerings.sort_by(|a, b| (&a.zone, a.capacity_type).cmp(&(&b.zone, b.capacity_type)));
+        }
+    }
+
     /// The offering of this name.
     #[must_use]
     pub fn offering(&self, key: &OfferingKey) -> Option<&Offering> {
@@ -157,3 +203,7 @@ impl Catalog {
         of_type.offerings.iter().find(|o| o.zone == key.zone && o.capacity_type == key.capacity_type)
     }
 }
+
+#[cfg(test)]
+#[path = "../tests_unit/catalog.rs"]
+mod tests;

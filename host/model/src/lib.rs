@@ -36,7 +36,7 @@ pub mod time;
 
 pub use action::Action;
 pub use buffer::CapacityBuffer;
-pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
+pub use catalog::{CapacityType, Catalog, Held, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimStatus, ListedOffer, Milestone, NodeClaim};
 pub use daemon_set::{DaemonSet, TemplateRequests};
 pub use disruption_budget::PodDisruptionBudget;
@@ -44,7 +44,7 @@ pub use event::{Event, Instance, Interruption, LaunchFailure, Launched, ObjectKi
 pub use limit_range::LimitRange;
 pub use money::Micros;
 pub use node::{Node, NodeCondition};
-pub use node_class::{NodeClass, Subnet};
+pub use node_class::{NodeClass, Subnet, roughly};
 pub use node_pool::{Disruption, DisruptionBudget, Limits, NodePool, Template};
 pub use overlay::{NodeOverlay, PriceChange};
 pub use pod::{Affinity, HostPort, Owner, Pod, PodAffinityTerm, PodKey, PodPhase, PodVolume, Preferences, Protocol, TopologySpread};

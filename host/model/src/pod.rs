@@ -198,6 +198,9 @@ pub struct Pod {
     pub grace: Duration,
     /// When its time to end is over, while it is being deleted (`deletionTimestamp`).
     pub ends_at: Option<Timestamp>,
+    /// How often its containers were started again, all together.
+    #[serde(default)]
+    pub restarts: u32,
     /// Priority value; higher goes first at kube-scheduler.
     pub priority: i32,
     /// Name of the priority class, empty when none.

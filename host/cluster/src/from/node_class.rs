@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{ComesTo, NodeClass, Operator, Quantity, Requirements, Subnet};
+use whittle_model::{ComesTo, Held, NodeClass, Operator, Quantity, Requirements, Reservation, Subnet};
 
 use super::{Cx, kubelet, names, node_class_rules as rules, node_pool::not_ready, requirement};
 use crate::api;
@@ -26,6 +26,9 @@ pub struct NodeClassObject {
     pub kubelet: Kubelet,
     /// What its status says that it comes to.
     pub comes_to: ComesTo,
+    /// The capacity reservations that its status lists, those alone that may be launched into. It does not say how many
+    /// instances are left.
+    pub held: Vec<Held>,
 }
 
 /// Kubelet settings that change what pods can use. Amounts are as written.
@@ -59,17 +62,19 @@ pub(crate) fn node_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassO
     let status = written.status.clone().unwrap_or_default();
     let conditions = status.conditions.as_deref().unwrap_or_default();
     let comes_to = cx.key("status", |cx| comes_to(&status, cx));
+    let held = held(&status);
     let subnets = status.subnets.unwrap_or_default();
     cx.key("spec", |cx| {
         let spec = &written.spec;
         rules::check(spec, cx);
-        list_unsupported(spec, cx);
+        list_unsupported(spec, status.capacity_reservations.is_some(), cx);
         let family = family(spec, cx);
         NodeClassObject {
             class: NodeClass {
                 name,
                 annotations: written.metadata.annotations.clone().unwrap_or_default(),
                 not_ready: not_ready(conditions),
+                free_addresses: BTreeMap::new(),
             },
             root_volume_bytes: root_volume(spec, &family, cx),
             family,
@@ -78,8 +83,25 @@ pub(crate) fn node_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassO
             instance_store_raid0: spec.instance_store_policy.as_deref() == Some("RAID0"),
             kubelet: kubelet::kubelet(spec.kubelet.as_ref(), cx),
             comes_to,
+            held,
         }
     })
+}
+
+/// The capacity reservations that a status lists, but for those that are about to end.
+fn held(status: &api::EC2NodeClassStatus) -> Vec<Held> {
+    let listed = status.capacity_reservations.iter().flatten().filter(|one| one.state.as_deref() != Some("expiring"));
+    let of = |one: &api::CapacityReservation| Held {
+        reservation: Reservation {
+            id: one.id.clone(),
+            block: one.reservation_type.as_deref() == Some("capacity-block"),
+            interruptible: one.interruptible == Some(true),
+            left: 0,
+        },
+        instance_type: one.instance_type.clone(),
+        zone: one.availability_zone.clone(),
+    };
+    listed.map(of).collect()
 }
 
 /// What a status says that a class comes to.
@@ -97,13 +119,15 @@ fn comes_to(status: &api::EC2NodeClassStatus, cx: &mut Cx) -> ComesTo {
     });
     let groups = status.security_groups.iter().flatten().map(|group| group.id.clone());
     let subnets = status.subnets.iter().flatten().map(|subnet| Subnet { id: subnet.id.clone(), zone: subnet.zone.clone() });
-    ComesTo { images, subnets: subnets.collect(), security_groups: groups.collect(), ..ComesTo::default() }
+    let reservations = status.capacity_reservations.as_ref().map(|all| all.iter().map(|one| one.id.clone()).collect());
+    ComesTo { images, subnets: subnets.collect(), security_groups: groups.collect(), reservations, ..ComesTo::default() }
 }
 
-/// Fields that change which instance types fit, or what they hold.
-fn list_unsupported(spec: &api::EC2NodeClassSpec, cx: &mut Cx) {
+/// Fields that change which instance types fit, or what they hold. Which reservations are selected only the status tells.
+fn list_unsupported(spec: &api::EC2NodeClassSpec, reservations_listed: bool, cx: &mut Cx) {
+    let reserves = spec.capacity_reservation_selector_terms.as_ref().is_some_and(|t| !t.is_empty());
     for (key, present) in [
-        ("capacityReservationSelectorTerms", spec.capacity_reservation_selector_terms.as_ref().is_some_and(|t| !t.is_empty())),
+        ("capacityReservationSelectorTerms", reserves && !reservations_listed),
         ("placementGroupSelector", spec.placement_group_selector.is_some()),
         ("networkInterfaces", spec.network_interfaces.as_ref().is_some_and(|n| !n.is_empty())),
         ("connectionTracking", spec.connection_tracking.is_some()),

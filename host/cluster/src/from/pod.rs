@@ -38,6 +38,7 @@ pub(crate) fn pod(written: &core::Pod, cx: &mut Cx) -> Pod {
         ready: conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True"),
         started: status.and_then(|s| s.start_time.as_ref()).map(|at| names::timestamp(Some(at))),
         ends_at: meta.deletion_timestamp.as_ref().map(|at| names::timestamp(Some(at))),
+        restarts: restarts(status),
         unsupported: std::mem::take(&mut cx.unsupported),
         key,
         ..body
@@ -95,6 +96,12 @@ fn body(key: &PodKey, labels: &Labels, spec: &core::PodSpec, status: Option<&cor
         priority_class: spec.priority_class_name.clone().unwrap_or_default(),
         ..Pod::default()
     }
+}
+
+/// How often containers were started again.
+fn restarts(status: Option<&core::PodStatus>) -> u32 {
+    let containers = status.and_then(|s| s.container_statuses.as_ref());
+    containers.into_iter().flatten().map(|container| u32::try_from(container.restart_count).unwrap_or(0)).sum()
 }
 
 fn phase(status: Option<&core::PodStatus>) -> PodPhase {

@@ -92,9 +92,9 @@ impl Askers {
 /// Whether a column differs between pods of one shape.
 fn of_identity(column: &AskerColumn) -> bool {
     match column {
-        AskerColumn::Namespace | AskerColumn::OwnerKind | AskerColumn::Workload => true,
+        AskerColumn::Namespace | AskerColumn::OwnerKind | AskerColumn::Workload | AskerColumn::DesiredReplicas => true,
         AskerColumn::Label(_) | AskerColumn::Annotation(_) | AskerColumn::NamespaceLabel(_) => true,
-        AskerColumn::CpuMilli | AskerColumn::MemoryMib | AskerColumn::Gpus | AskerColumn::Count | AskerColumn::DesiredReplicas => false,
+        AskerColumn::CpuMilli | AskerColumn::MemoryMib | AskerColumn::Gpus | AskerColumn::Count => false,
         AskerColumn::Priority | AskerColumn::HasVolume | AskerColumn::TerminationGraceSeconds => false,
         AskerColumn::OldestPendingSeconds | AskerColumn::Request(_) => false,
     }
@@ -105,13 +105,14 @@ pub(crate) fn identity_value(world: &World, record: &PodRecord, column: &AskerCo
     let identity = world.identity_of(record);
     let mut word = |text: Option<&String>| words.intern(text.map_or("", String::as_str));
     match column {
+        AskerColumn::DesiredReplicas => i64::try_from(world.replicas_beside(record)).unwrap_or(i64::MAX),
         AskerColumn::Namespace => word(Some(&identity.namespace)),
         AskerColumn::OwnerKind => word(identity.owner.as_ref().map(|o| &o.kind)),
         AskerColumn::Workload => word(identity.owner.as_ref().map(|o| &o.name)),
         AskerColumn::Label(key) => word(identity.labels.get(key)),
         AskerColumn::Annotation(key) => word(identity.annotations.get(key)),
         AskerColumn::NamespaceLabel(key) => word(world.namespaces.get(&identity.namespace).and_then(|labels| labels.get(key))),
-        AskerColumn::CpuMilli | AskerColumn::MemoryMib | AskerColumn::Gpus | AskerColumn::Count | AskerColumn::DesiredReplicas => 0,
+        AskerColumn::CpuMilli | AskerColumn::MemoryMib | AskerColumn::Gpus | AskerColumn::Count => 0,
         AskerColumn::Priority | AskerColumn::HasVolume | AskerColumn::TerminationGraceSeconds => 0,
         AskerColumn::OldestPendingSeconds | AskerColumn::Request(_) => 0,
     }
@@ -137,9 +138,9 @@ pub(crate) fn asker_value(
         AskerColumn::Request(name) => shape.requests.get(name),
         AskerColumn::HasVolume => i64::from(members.iter().any(|m| !m.record.volumes.is_empty())),
         AskerColumn::TerminationGraceSeconds => members.iter().map(|m| m.record.grace.as_seconds()).max().unwrap_or(0),
-        // No event tells of workloads.
-        AskerColumn::DesiredReplicas => 0,
-        AskerColumn::Namespace | AskerColumn::OwnerKind | AskerColumn::Workload => identity_value(world, record, column, words),
+        AskerColumn::Namespace | AskerColumn::OwnerKind | AskerColumn::Workload | AskerColumn::DesiredReplicas => {
+            identity_value(world, record, column, words)
+        }
         AskerColumn::Label(_) | AskerColumn::Annotation(_) | AskerColumn::NamespaceLabel(_) => identity_value(world, record, column, words),
     }
 }

@@ -106,8 +106,10 @@ fn value(world: &World, pool: &PoolTable<'_>, offer: &Offer<'_>, column: &Candid
         C::ReservationLeft => offer.offering.reservation.as_ref().map_or(0, |reservation| i64::from(reservation.left)),
         C::Interruptions => world.interruptions(&pool.key(offer), now).0,
         C::ExposureHours => world.interruptions(&pool.key(offer), now).1,
-        // No event tells of subnets.
-        C::FreeAddresses => -1,
+        C::FreeAddresses => {
+            let class = world.node_classes.get(&pool.pool.template.node_class);
+            class.and_then(|class| class.free_addresses.get(&offer.offering.zone)).copied().unwrap_or(-1)
+        }
         C::SoldOutSeconds => world.sold_out_ago(&pool.key(offer), now),
         C::AllocatableCpuMilli => instance_type.allocatable.get(CPU),
         C::AllocatableMemoryMib => instance_type.allocatable.get(MEMORY) >> 20,

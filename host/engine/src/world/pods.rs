@@ -47,7 +47,11 @@ impl World {
             started: pod.started,
             grace: pod.grace,
             ends_at: pod.ends_at,
+            restarts: pod.restarts,
         };
+        if let Some(owner) = pod.owner.as_ref().filter(|_| !record.deleting && !record.terminal()) {
+            *self.replicas.entry((pod.key.namespace.clone(), owner.clone())).or_default() += 1;
+        }
         if record.node.is_some() || record.terminal() || record.deleting {
             self.assigned.clear(&pod.key);
         }
@@ -92,6 +96,26 @@ impl World {
         self.touched.extend(claims.cloned());
     }
 
+    /// A pod is no longer one of its controller's.
+    fn count_out(&mut self, record: &PodRecord) {
+        let identity = self.identities.value(record.identity);
+        let Some(owner) = identity.owner.as_ref().filter(|_| !record.deleting && !record.terminal()) else { return };
+        let of = (identity.namespace.clone(), owner.clone());
+        if let Some(count) = self.replicas.get_mut(&of) {
+            *count -= 1;
+            if *count == 0 {
+                self.replicas.remove(&of);
+            }
+        }
+    }
+
+    /// How many pods the controller of a pod keeps, as it has made them; 0 of one without a controller.
+    pub(crate) fn replicas_beside(&self, record: &PodRecord) -> usize {
+        let identity = self.identities.value(record.identity);
+        let of = identity.owner.as_ref().map(|owner| (identity.namespace.clone(), owner.clone()));
+        of.and_then(|of| self.replicas.get(&of)).copied().unwrap_or(0)
+    }
+
     /// Forgets a pod; `for_good` also forgets what was planned for it.
     pub(crate) fn drop_pod(&mut self, key: &PodKey, for_good: bool) {
         self.touch_claims_of(key);
@@ -100,6 +124,7 @@ impl World {
         }
         let Some(record) = self.pods.remove(key) else { return };
         self.pending.remove(key);
+        self.count_out(&record);
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none())
             && let Some(count) = self.nominated.get_mut(node)
         {

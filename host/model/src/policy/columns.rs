@@ -103,7 +103,7 @@ table! {
         35 SoldOutSeconds "sold-out-seconds" int;
         /// Highest spot price of the last 24 hours.
         36 SpotMax24hMicros "spot-max-24h-micros" int;
-        /// Free addresses of the subnets in its zone.
+        /// Free addresses of the subnets in its zone, rounded down by at most an eighth; -1 when not known, as in simulations.
         37 FreeAddresses "free-addresses" int;
         /// CPU that pods can request.
         38 AllocatableCpuMilli "allocatable-cpu-milli" int;
@@ -140,7 +140,7 @@ table! {
         5 Gpus "gpus" int;
         /// Pods of this class that ask now.
         6 Count "count" int;
-        /// Replicas the workload should have; 0 when unknown.
+        /// Pods that the workload keeps, as its controller has made them: those neither ending nor ended; 0 without a controller.
         7 DesiredReplicas "desired-replicas" int;
         /// Priority of the pods.
         8 Priority "priority" int;
