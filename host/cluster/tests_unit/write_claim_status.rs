@@ -50,6 +50,24 @@ fn a_claim_that_is_taken_over_is_not_written() {
 }
 
 #[test]
+fn a_claim_of_a_person_gets_the_finalizer_with_the_first_write() {
+    let mut live = theirs();
+    for (had, wanted) in [
+        (None, json!(["karpenter.sh/termination"])),
+        (Some(vec!["example.com/mine".to_owned()]), json!(["example.com/mine", "karpenter.sh/termination"])),
+    ] {
+        live.metadata.finalizers = had;
+        let claim = read(&live, &mut Cx::new(true));
+        let patch = update(&live, &claim.labels, &claim.status, &[], Timestamp(0)).expect("it has none");
+        assert_eq!(patch, ObjectPatch { object: Some(json!({ "metadata": { "finalizers": wanted } })), status: None });
+    }
+    live.metadata.finalizers = None;
+    live.metadata.deletion_timestamp = live.metadata.creation_timestamp.clone();
+    let claim = read(&live, &mut Cx::new(true));
+    assert_eq!(update(&live, &claim.labels, &claim.status, &[], Timestamp(0)), None, "nothing may be added to what goes");
+}
+
+#[test]
 fn what_changed_is_written_and_no_more() {
     let live = theirs();
     let mut claim = read(&live, &mut Cx::new(true));

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{Action, CapacityType, Duration, Instance, Interruption, NodeClaim, ObjectKind, Timestamp, keys};
+use whittle_model::{Action, CapacityType, Duration, Instance, Interruption, Node, NodeClaim, ObjectKind, Timestamp, keys};
 
 use crate::ledger::Ledger;
 use crate::lifecycle;
@@ -36,6 +36,9 @@ pub(crate) fn compare(round: &mut Round<'_>, instances: &[Instance]) {
             } else {
                 left += 1;
             }
+        }
+        for node in forsaken(round.world, &listed) {
+            round.act(Action::ReleaseNode { node });
         }
     }
     let settled = round.now.plus(Duration(-LISTED_AFTER.0));
@@ -73,6 +76,14 @@ fn ended(round: &mut Round<'_>, listed: &BTreeMap<&str, &Instance>, settled: Tim
         round.world.touched.insert(name.clone());
         round.ledger.ended.insert(name);
     }
+}
+
+/// Nodes that are deleted and that nobody will let go: their claim is gone, as when somebody took its finalizer away, and
+/// so is their instance.
+fn forsaken(world: &World, listed: &BTreeMap<&str, &Instance>) -> Vec<String> {
+    let ours = |node: &&Node| node.deleting && node.labels.contains_key(keys::REGISTERED) && !node.provider_id.is_empty();
+    let gone = |node: &&Node| !world.claim_by_provider.contains_key(&node.provider_id) && !listed.contains_key(node.provider_id.as_str());
+    world.nodes.values().filter(ours).filter(gone).map(|node| node.name.clone()).collect()
 }
 
 /// Instances that no claim stands for, nor may come to stand for.

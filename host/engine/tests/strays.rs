@@ -5,7 +5,7 @@ mod common;
 
 use common::door::{Door, Launching, names};
 use common::{GIB, basics, bound, pod, pool, seconds, told};
-use whittle_model::{Action, Duration, Event, Instance, Interruption, NodeClaim, ObjectKind, PodKey, Timestamp, keys};
+use whittle_model::{Action, Duration, Event, Instance, Interruption, Labels, Node, NodeClaim, ObjectKind, PodKey, Timestamp, keys};
 
 fn door() -> Door {
     let mut general = pool("general");
@@ -74,6 +74,26 @@ fn a_claim_whose_instance_is_gone_goes_unless_its_node_is_ready() {
     door.put_node(node);
     let actions = list(&mut door, &[]);
     assert_eq!(actions.first(), Some(&Action::DeleteClaim { claim: claim.name, reason: "GarbageCollected".to_owned() }));
+}
+
+#[test]
+fn a_node_that_is_deleted_and_that_nobody_stands_for_is_let_go() {
+    let (mut door, claim) = running();
+    let mut node = door.nodes.values().next().cloned().expect("it joined");
+    node.deleting = true;
+    let own = instance(&claim.status.provider_id, Timestamp(0), None);
+    // Somebody took the finalizer of the claim away: it is gone at once.
+    door.claims.remove(&claim.name);
+    door.tell(&Event::ClaimGone(claim.name));
+    door.put_node(node.clone());
+    door.settle();
+    assert_eq!(names(&list(&mut door, &[own])), ["terminate stray"], "first its instance has to go");
+    door.nodes.insert(node.name.clone(), node.clone());
+    assert_eq!(list(&mut door, &[]), vec![Action::ReleaseNode { node: node.name.clone() }]);
+    // What others made is theirs to let go.
+    let theirs = Node { name: "theirs".to_owned(), labels: Labels::new(), ..node };
+    door.put_node(theirs);
+    assert_eq!(list(&mut door, &[]), vec![]);
 }
 
 #[test]

@@ -79,7 +79,8 @@ def node(instance):
     cpu, listed, pods, arch = facts(instance["InstanceType"])
     memory, zone, name = int(listed * 0.925), instance["Placement"]["AvailabilityZone"], instance["PrivateDnsName"]
     config, flags = nodeadm(instance["InstanceId"])
-    pods = min(config.get("maxPods", pods), config["podsPerCore"] * cpu if config.get("podsPerCore") else pods)
+    pods = config.get("maxPods", pods)
+    pods = min(pods, config["podsPerCore"] * cpu) if config.get("podsPerCore") else pods
     cpu_left, memory_left = allocatable(cpu, memory, pods, config)
     labels = dict(x.split("=", 1) for x in flagged(flags, "--node-labels"))
     taints = list(config.get("registerWithTaints") or [])

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde_json::{Value, json};
 use whittle_model::{ClaimStatus, Labels, Milestone, Timestamp, keys};
 
+use super::claim::FINALIZER;
 use super::conditions::{ConditionStatus, Conditions, Standing};
 use super::patch::{Fields, ObjectPatch, amounts, list, missing};
 use super::time::time;
@@ -28,6 +29,11 @@ pub(super) fn update(
     let mut metadata = Fields::default();
     metadata.object("labels", missing(labels, live.metadata.labels.as_ref()));
     metadata.object("annotations", missing(&noted(status), live.metadata.annotations.as_ref()));
+    // A claim that somebody else made has none: without it a deletion would leave its node and its instance behind.
+    let finalizers = live.metadata.finalizers.clone().unwrap_or_default();
+    if live.metadata.deletion_timestamp.is_none() && !finalizers.iter().any(|f| f == FINALIZER) {
+        metadata.set("finalizers", json!([finalizers, vec![FINALIZER.to_owned()]].concat()));
+    }
     let was = live.status.clone().unwrap_or_default();
     let mut fields = Fields::default();
     fields.text("nodeName", &status.node, was.node_name.as_ref());
