@@ -131,21 +131,25 @@ fn run(arguments: &Arguments) -> Result<bool> {
             Bed::end_left(&dir)?;
             std::fs::remove_dir_all(&dir)?;
         }
-        Command::Scale { nodes, budget } => figures(arguments.boot, |stage| scale::figures(stage, *nodes, budget))?,
+        Command::Scale { nodes, budget } => {
+            figures(arguments.boot, |stage| {
+                scale::figures(stage, *nodes, budget).map(|lines| lines.iter().for_each(|line| println!("{line}")))
+            })?;
+        }
         Command::Measure { stories, program } => figures(arguments.boot, |stage| {
             let program = program.clone().unwrap_or_else(|| stage.binaries().controller.clone());
-            measure::all(stage, stories, &program.canonicalize()?)
+            measure::all(stage, stories, &program.canonicalize()?, &|line| println!("{line}"))
         })?,
     }
     Ok(true)
 }
 
-/// Prints what was measured on a bed of its own.
-fn figures(boot: u32, take: impl FnOnce(&Stage<'_>) -> Result<Vec<String>>) -> Result<()> {
+/// Measures something on a bed of its own.
+fn figures(boot: u32, take: impl FnOnce(&Stage<'_>) -> Result<()>) -> Result<()> {
     let dir = passing();
     let bed = Bed::start(&dir, boot, &say)?;
     let stage = Stage::set(&bed, Binaries::find(&bed)?)?;
-    take(&stage).with_context(|| format!("logs are in {}", dir.display()))?.iter().for_each(|line| println!("{line}"));
+    take(&stage).with_context(|| format!("logs are in {}", dir.display()))?;
     drop(bed);
     Ok(std::fs::remove_dir_all(&dir)?)
 }

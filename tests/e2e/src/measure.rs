@@ -28,13 +28,13 @@ const FIGURES: [(&str, &str, f64); 7] = [
 /// What a story came to; as many as [`FIGURES`], in their order.
 type Figures = [f64; FIGURES.len()];
 
-/// Plays stories and answers with lines that can be read: each figure as it was, as the model has it, and the difference.
+/// Plays stories and tells of each as it ends: each figure as it was and as the model has it; at last by how much it is off.
 ///
 /// # Errors
 /// When a story holds what cannot be done in real time, or the bed fails.
-pub(crate) fn all(stage: &Stage<'_>, stories: &[PathBuf], program: &Path) -> Result<Vec<String>> {
+pub(crate) fn all(stage: &Stage<'_>, stories: &[PathBuf], program: &Path, tell: &dyn Fn(&str)) -> Result<()> {
     let head = FIGURES.map(|(_, unit, _)| format!("{unit:>22}")).concat();
-    let mut lines = vec![format!("{:24}{head}", "real / model")];
+    tell(&format!("{:24}{head}", "real / model"));
     let mut errors: Vec<Figures> = Vec::new();
     for dir in stories {
         let called = dir.file_name().context("a story is a folder")?.to_string_lossy().into_owned();
@@ -44,14 +44,14 @@ pub(crate) fn all(stage: &Stage<'_>, stories: &[PathBuf], program: &Path) -> Res
             let unit = FIGURES[at].2;
             format!("{:>22}", format!("{} / {}", short(real[at] / unit), short(model[at] / unit)))
         };
-        lines.push(format!("{called:24}{}", (0..FIGURES.len()).map(cell).collect::<String>()));
+        tell(&format!("{called:24}{}", (0..FIGURES.len()).map(cell).collect::<String>()));
         errors.push(std::array::from_fn(|at| difference(real[at], model[at])));
         stage.clear()?;
     }
     let mean = |at: usize| errors.iter().map(|one| one[at]).sum::<f64>() / errors.len().max(1) as f64;
     let means = (0..FIGURES.len()).map(|at| format!("{:>20.1} %", 100.0 * mean(at))).collect::<String>();
-    lines.push(format!("{:24}{means}", "mean difference"));
-    Ok(lines)
+    tell(&format!("{:24}{means}", "mean difference"));
+    Ok(())
 }
 
 /// By how much the model is off, of what it was; where that was nothing, each thing counts whole.
