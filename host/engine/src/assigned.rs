@@ -22,11 +22,6 @@ impl Assigned {
         self.pods.get(claim).into_iter().flatten()
     }
 
-    /// Whether any pod is meant for a claim.
-    pub(crate) fn expects(&self, claim: &str) -> bool {
-        self.pods.contains_key(claim)
-    }
-
     /// Means a pod for a claim, and for no other.
     pub(crate) fn set(&mut self, pod: PodKey, claim: &str) {
         self.clear(&pod);

@@ -67,8 +67,12 @@ impl Engine {
 
     /// Takes an event in.
     pub fn handle(&mut self, event: &Event, now: Timestamp) {
+        let short = self.world.takes_room(event);
         self.disrupt.note(&self.world, event, now);
         self.take_in(event, now);
+        if short {
+            self.supply(now);
+        }
         if let Event::Settings(_)
         | Event::Catalog(_)
         | Event::NodePool(_)

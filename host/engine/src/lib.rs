@@ -41,6 +41,7 @@ mod world;
 
 pub use agenda::{Deadline, Timer};
 pub use audit::{Objection, audit};
+pub use buffers::BufferRoom;
 pub use engine::{Checkpoint, Engine};
 pub use overlays::OverlayVerdict;
 pub use plan::{Plan, PlannedNode, Yardstick};

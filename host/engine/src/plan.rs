@@ -390,6 +390,7 @@ fn choice(best: &Priced, greedy: Micros, bound: Micros) -> Choice {
     }
     Choice {
         pods: best.claims.iter().flat_map(|c| &c.content).map(|(_, count)| count).sum(),
+        room: 0,
         nodes: best.claims.len(),
         method: best.method.to_owned(),
         cost: best.cost,

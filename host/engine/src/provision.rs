@@ -62,13 +62,17 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> Provi
             round.report.steps.push(Step::Placed { on, pods });
         }
     }
+    let mut kept = 0;
     for node in plan.nodes {
         let name = node.claim.name.clone();
         for pod in &node.pods {
             round.world.assigned.set(pod.clone(), &name);
         }
         let mut planned = PlannedClaim::of(&node);
+        let all = planned.pods.len();
         planned.pods.retain(|pod| !round.world.buffers.holds(pod));
+        planned.room = all - planned.pods.len();
+        kept += planned.room;
         round.report.steps.push(Step::Planned(Box::new(planned)));
         round.ledger.planned(name);
         round.world.put_claim(node.claim);
@@ -82,6 +86,7 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> Provi
     round.report.choice = plan.choice;
     if let Some(choice) = &mut round.report.choice {
         choice.without_policies = without;
+        (choice.pods, choice.room) = (choice.pods.saturating_sub(kept), kept);
     }
     Provisioned { hungry, ask_again: ask_again.filter(|_| hungry).map(|span| round.now.plus(span)), expected }
 }

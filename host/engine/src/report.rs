@@ -98,6 +98,9 @@ pub struct PlannedClaim {
     pub node_pool: String,
     /// The pods it is for, in order.
     pub pods: Vec<PodKey>,
+    /// For how many pods of capacity buffers it has room beside them.
+    #[serde(default)]
+    pub room: usize,
     /// The offering the plan counts on: the best-ranked that fits.
     pub choice: OfferingKey,
     /// Its price of an hour: what the bill will say.
@@ -119,6 +122,7 @@ impl PlannedClaim {
             claim: node.claim.name.clone(),
             node_pool: node.claim.node_pool.clone(),
             pods: node.pods.clone(),
+            room: 0,
             choice: node.choice.clone(),
             price: node.cost,
             list: node.list,
@@ -220,6 +224,9 @@ pub enum MoveStage {
 pub struct Choice {
     /// Pods that needed new nodes and got them.
     pub pods: usize,
+    /// Pods of capacity buffers that did.
+    #[serde(default)]
+    pub room: usize,
     /// New nodes.
     pub nodes: usize,
     /// The packer whose plan was taken: `greedy`, `duals`, `columns`.

@@ -189,14 +189,14 @@ impl World {
         })
     }
 
-    /// Names of all pods, in order.
+    /// Names of all pods of the cluster, in order.
     pub fn pod_keys(&self) -> impl Iterator<Item = &PodKey> {
-        self.pods.keys()
+        self.pods.keys().filter(|pod| !self.buffers.holds(pod))
     }
 
-    /// Pods that kube-scheduler could not place, in the order of their names.
+    /// Pods of the cluster that kube-scheduler could not place, in the order of their names.
     pub fn pending(&self) -> impl Iterator<Item = &PodKey> {
-        self.pending.iter()
+        self.pending.iter().filter(|pod| !self.buffers.holds(pod))
     }
 
     /// All nodes, by name.

@@ -35,7 +35,7 @@ pub mod taint;
 pub mod time;
 
 pub use action::Action;
-pub use buffer::CapacityBuffer;
+pub use buffer::{BufferSource, BufferSpec, CapacityBuffer, ScalableKind};
 pub use catalog::{CapacityType, Catalog, Held, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimStatus, ListedOffer, Milestone, NodeClaim};
 pub use daemon_set::{DaemonSet, TemplateRequests};

@@ -83,6 +83,11 @@ pub(super) fn candidate(world: &World, claim: &NodeClaim, fences: &mut Fences<'_
         weigh(world, key, record, fence.is_some(), &mut found);
         found.blocked = found.blocked.or(fence);
     }
+    // Room that is kept has to be found elsewhere before the node goes, though nobody is evicted from it.
+    for key in world.assigned.pods(&claim.name).filter(|key| world.buffers.holds(key)) {
+        found.empty = false;
+        found.pods.push(key.clone());
+    }
     Some(found)
 }
 
@@ -106,7 +111,7 @@ fn weigh(world: &World, key: &PodKey, record: &PodRecord, fenced: bool, found: &
 
 /// Whether pods are on their way to a claim's node.
 fn expected(world: &World, claim: &NodeClaim) -> bool {
-    world.assigned.expects(&claim.name) || world.nominated.contains_key(&claim.status.node)
+    world.assigned.pods(&claim.name).any(|pod| !world.buffers.holds(pod)) || world.nominated.contains_key(&claim.status.node)
 }
 
 /// When a claim's node has been left alone for as long as its pool asks; `None` when it may not be consolidated at all.

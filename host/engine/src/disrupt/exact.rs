@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{NodeClaim, Packing, Scorer, Timestamp};
+use whittle_model::{NodeClaim, Packing, PodKey, Scorer, Timestamp};
 
 use super::candidates::{Candidate, consolidatable_at};
 use super::hypothesis::Hypothesis;
@@ -51,7 +51,8 @@ impl<'a> Exact<'a> {
             return Ok(what.buying(vec![bought]));
         }
         let (plan, undo) = self.hypothesis.without(&set, self.world.settings.packing, self.scorer, self.now);
-        if let Some(why) = homeless(&plan) {
+        // A drifted node does not stay for room that nobody uses yet.
+        if let Some(why) = homeless(&plan, |pod| !self.world.buffers.holds(pod)) {
             self.hypothesis.undo(undo);
             return Err(why);
         }
@@ -81,7 +82,7 @@ impl<'a> Exact<'a> {
         }
         let set: Vec<&Candidate> = moves.iter().flat_map(|what| self.of(what)).collect();
         let (plan, undo) = self.hypothesis.without(&set, self.world.settings.packing, self.scorer, self.now);
-        let against = homeless(&plan).or_else(|| plan.nodes.first().map(|_| "its pods do not fit elsewhere".to_owned()));
+        let against = homeless(&plan, |_| true).or_else(|| plan.nodes.first().map(|_| "its pods do not fit elsewhere".to_owned()));
         let Some(why) = against else {
             self.hypothesis.keep(&plan, &[]);
             held.append(&mut moves);
@@ -129,7 +130,7 @@ impl<'a> Exact<'a> {
     }
 
     fn bought(&self, what: &Move, set: &[&Candidate], plan: &Plan) -> Result<Vec<PlannedNode>, String> {
-        if let Some(why) = homeless(plan) {
+        if let Some(why) = homeless(plan, |_| true) {
             return Err(why);
         }
         let worth = set.iter().map(|c| c.price).sum();
@@ -148,10 +149,9 @@ impl<'a> Exact<'a> {
     }
 }
 
-/// Why pods would be left without a place, if some would.
-fn homeless(plan: &Plan) -> Option<String> {
-    let unplaced = plan.unplaced.first()?;
-    let pod = unplaced.pods.first().map(ToString::to_string).unwrap_or_default();
+/// Why pods that count would be left without a place, if some would.
+fn homeless(plan: &Plan, counts: impl Fn(&PodKey) -> bool) -> Option<String> {
+    let (unplaced, pod) = plan.unplaced.iter().find_map(|unplaced| Some((unplaced, unplaced.pods.iter().find(|pod| counts(pod))?)))?;
     let reasons: Vec<String> = unplaced.reasons.iter().map(|r| format!("{}: {}", r.place, r.why)).collect();
     Some(format!("pod {pod} would have no place ({})", reasons.join("; ")))
 }

@@ -67,6 +67,13 @@ struct Start {
     remaining: Remaining,
 }
 
+/// A pod that waits: its class, and the node with its bin where it was meant to go.
+struct Waiting<'w> {
+    class: usize,
+    key: &'w PodKey,
+    meant: Option<(&'w str, usize)>,
+}
+
 /// Pods that found no room on what exists: class and count.
 pub(crate) type Left = Vec<(usize, usize)>;
 
@@ -124,29 +131,40 @@ impl<'w> Study<'w> {
 
     /// Seats the pods that wait, and notes who is on which node.
     fn sort(&mut self, nodes: &BTreeMap<&'w str, &'w [PodKey]>, first: &BTreeSet<&PodKey>) {
-        let mut waiting: Vec<(usize, Option<usize>)> = Vec::new();
+        let mut waiting: Vec<Waiting<'w>> = Vec::new();
         for (number, class) in self.scene.classes.iter().enumerate() {
             for member in &class.members {
                 if first.contains(member.key) {
-                    waiting.push((number, bins::meant_for(self.world, member).and_then(|name| self.bins.find(name))));
+                    let meant = bins::meant_for(self.world, member).and_then(|name| Some((name, self.bins.find(name)?)));
+                    waiting.push(Waiting { class: number, key: member.key, meant });
                     continue;
                 }
                 let node = member.record.node.as_deref();
-                let Some((name, _)) = node.and_then(|node| nodes.get_key_value(node)) else { continue };
-                let content = self.content.entry(*name).or_default();
-                match content.last_mut() {
-                    Some((last, keys)) if *last == number => keys.push(member.key),
-                    _ => content.push((number, vec![member.key])),
+                if let Some((name, _)) = node.and_then(|node| nodes.get_key_value(node)) {
+                    self.is_on(name, number, member.key);
                 }
             }
         }
         let all: Vec<usize> = (0..self.bins.len()).collect();
-        for (class, meant) in waiting {
-            if meant.is_none_or(|bin| self.settle(class, &[bin], 1).0 > 0) {
+        for Waiting { class, key, meant } in waiting {
+            let Some((name, _)) = meant.filter(|(_, bin)| self.settle(class, &[*bin], 1).0 == 0) else {
                 self.settle(class, &all, 1);
+                continue;
+            };
+            // What keeps its room on a node that is asked about goes with it.
+            if let Some((name, _)) = nodes.get_key_value(name).filter(|(_, pods)| pods.contains(key)) {
+                self.is_on(name, class, key);
             }
         }
         self.touched.clear();
+    }
+
+    fn is_on(&mut self, node: &'w str, class: usize, pod: &'w PodKey) {
+        let content = self.content.entry(node).or_default();
+        match content.last_mut() {
+            Some((last, keys)) if *last == class => keys.push(pod),
+            Some(_) | None => content.push((class, vec![pod])),
+        }
     }
 
     /// Places pods of a class on these bins, in the strictest form that finds room; returns how many found none, and the
