@@ -119,9 +119,26 @@ fn the_cluster_role_reads_always_and_writes_only_where_it_acts() {
         ("", "pods", "delete"),
         ("", "pods/status", "patch"),
         ("", "events", "create"),
+        ("autoscaling.x-k8s.io", "capacitybuffers/status", "patch"),
     ] {
         let has = |list: &[String], word: &str| list.iter().any(|have| have == word);
         let granted = writes.iter().any(|[groups, resources, verbs]| has(groups, group) && has(resources, resource) && has(verbs, verb));
         assert!(granted, "{verb} {group}/{resource}");
     }
+}
+
+#[test]
+fn the_cluster_role_knows_capacity_buffers_only_behind_their_gate() {
+    const GATE: &str = "{{- if .Values.settings.featureGates.capacityBuffer }}";
+    let role = read("charts/whittle/templates/clusterrole.yaml");
+    let mut gated = role.split(GATE);
+    let mut open = gated.next().expect("a text has a beginning").to_owned();
+    for block in gated {
+        let (inside, after) = block.split_once("{{- end }}").expect("the condition ends");
+        assert!(!rules(inside).is_empty());
+        open += after;
+    }
+    let buffers = |[_, resources, _]: &[Vec<String>; 3]| resources.iter().any(|r| r.starts_with("capacitybuffers") || r == "podtemplates");
+    assert!(!rules(&open).iter().any(buffers));
+    assert_eq!(rules(&role).iter().filter(|rule| buffers(rule)).count(), 3);
 }

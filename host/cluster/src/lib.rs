@@ -5,6 +5,8 @@
 //! with its place, never dropped.
 
 pub mod api;
+#[cfg(feature = "client")]
+pub mod buffers;
 pub mod convert;
 #[cfg(feature = "schema")]
 pub mod crd;
@@ -18,7 +20,7 @@ pub mod write;
 pub mod yaml;
 
 pub use from::{
-    DisruptionBudgetObject, Kubelet, ModuleSource, NamespaceObject, NodeClassObject, PolicyMode, PolicyStance, PriorityClassObject,
-    ScoringPolicyObject, VolumeClaimTemplate, Workload, WorkloadKind,
+    CapacityBufferObject, DisruptionBudgetObject, Kubelet, ModuleSource, NamespaceObject, NodeClassObject, PolicyMode, PolicyStance,
+    PriorityClassObject, ScoringPolicyObject, VolumeClaimTemplate, Workload, WorkloadKind,
 };
 pub use manifest::{Fault, Located, ManifestError, Object, Problem, Strictness, link, not_acted_on, read, scheduler_config};

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "live/buffers.rs"]
+mod buffers;
 #[path = "live/server.rs"]
 mod server;
 
@@ -120,11 +122,14 @@ fn brief(seen: &Seen) -> String {
         Seen::ScoringPolicy(object) => meta("ScoringPolicy", &object.metadata.name),
         Seen::NodeOverlay(object) => meta("NodeOverlay", &object.metadata.name),
         Seen::ConfigMap { name, .. } => format!("live ConfigMap {name}"),
+        Seen::CapacityBuffer(object) => meta("CapacityBuffer", &object.metadata.name),
+        Seen::BufferBase { namespace, source, .. } => format!("BufferBase {namespace} {source}"),
         Seen::NodeClassGone(_)
         | Seen::NodePoolGone(_)
         | Seen::NodeClaimGone(_)
         | Seen::ScoringPolicyGone(_)
         | Seen::NodeOverlayGone(_)
+        | Seen::CapacityBufferGone(_)
         | Seen::ConfigMapGone(_)
         | Seen::Synced => format!("{seen:?}"),
     }

@@ -183,13 +183,44 @@ fn every_field_of_a_pod_that_is_not_built_yet_is_listed_by_path() {
 
 #[test]
 fn every_other_field_that_is_not_built_yet_is_listed_by_path() {
-    assert_refused(&[
-        (
-            "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: c}\n".to_owned(),
-            "kind CapacityBuffer".to_owned(),
-        ),
-        ("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\n".to_owned(), "kind CronJob".to_owned()),
-    ]);
+    assert_refused(&[("apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\n".to_owned(), "kind CronJob".to_owned())]);
+}
+
+#[test]
+fn a_capacity_buffer_is_read_with_what_it_is_for() {
+    let template = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: PodTemplate\nmetadata: {{name: {name}}}\ntemplate:\n  metadata: {{labels: {{a: b}}}}\n  \
+             spec: {{runtimeClassName: x, nodeName: node-1, containers: [{{name: c, resources: {{requests: {{cpu: 2}}}}}}]}}\n---\n"
+        )
+    };
+    let buffer = |spec: &str| {
+        format!(
+            "apiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {{name: spare, namespace: default}}\nspec: {spec}\n"
+        )
+    };
+    let text = template("used") + &template("other") + &buffer("{podTemplateRef: {name: used}, limits: {cpu: 7}}");
+    let objects = link(read(&text, "f", Strictness::Strict).expect("reads")).expect("is whole");
+    let [Object::PodTemplate(used), Object::PodTemplate(_), Object::CapacityBuffer(spare)] = [0, 1, 2].map(|at| &objects[at].object) else {
+        panic!("{objects:?}")
+    };
+    assert_eq!(spare.spec.filled(used, None).map(|buffer| buffer.count), Ok(3));
+    assert_eq!(objects[0].refused(), ["template.spec.runtimeClassName"], "a node it names would be its own");
+    assert_eq!(objects[1].refused(), [""; 0], "no buffer names it");
+    let other = read(&buffer("{provisioningStrategy: mine, podTemplateRef: {name: used}, replicas: 1}"), "f", Strictness::Strict);
+    let said = &other.expect("reads")[0].not_acted_on;
+    assert!(said[0].starts_with("spec.provisioningStrategy: buffers of strategy \"mine\" are left to others"), "{said:?}");
+    let wrong = buffer("{podTemplateRef: {name: used}, scalableRef: {kind: Job, name: j}, size: 3}");
+    let error = read(&wrong, "f.yaml", Strictness::Strict).expect_err("it breaks rules").to_string();
+    assert_eq!(
+        error.lines().collect::<Vec<_>>(),
+        [
+            "f.yaml:4: document 1, CapacityBuffer default/spare, spec.size: unknown field size; known here: \
+             provisioningStrategy, podTemplateRef, scalableRef, replicas, percentage, limits",
+            "f.yaml:4: document 1, CapacityBuffer default/spare, spec.podTemplateRef: says nothing of how many; write replicas or limits beside it",
+            "f.yaml:4: document 1, CapacityBuffer default/spare, spec.scalableRef: podTemplateRef and scalableRef exclude each other; keep one of them",
+        ]
+    );
 }
 
 #[test]

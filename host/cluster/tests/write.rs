@@ -2,6 +2,8 @@
 #![cfg(feature = "client")]
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "write/buffers.rs"]
+mod buffers;
 #[path = "write/fake.rs"]
 mod fake;
 #[path = "write/keeping.rs"]

@@ -1,16 +1,19 @@
 //! The API types that users write and Whittle keeps: Karpenter's `karpenter.sh/v1` and
-//! `karpenter.k8s.aws/v1`, and its own `whittle.sh/v1alpha1`. The kinds of Kubernetes itself come from `k8s-openapi`.
+//! `karpenter.k8s.aws/v1`, its own `whittle.sh/v1alpha1`, and the Cluster Autoscaler's CapacityBuffer. The kinds of
+//! Kubernetes itself come from `k8s-openapi`.
 //!
 //! A type here has the shape of the wire and no more: rules stand with the conversion, meaning in the
 //! model. Texts that the schema limits to a few words stay texts, so that a wrong word can be
 //! answered with the right one.
 
+mod capacity_buffer;
 mod ec2_node_class;
 mod node_claim;
 mod node_overlay;
 mod node_pool;
 mod scoring_policy;
 
+pub use capacity_buffer::{ACTIVE, CapacityBuffer, CapacityBufferSpec, CapacityBufferStatus, PodTemplateRef, ScalableRef};
 pub use ec2_node_class::{
     Ami, AmiSelectorTerm, BlockDevice, BlockDeviceMapping, CapacityReservation, CapacityReservationSelectorTerm, ConnectionTracking,
     CpuOptions, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus, FoundSubnet, MetadataOptions, NetworkInterface, PlacementGroupSelector,

@@ -5,6 +5,7 @@
 
 mod affinity;
 mod amounts;
+mod capacity_buffer;
 mod daemon_set;
 mod disruption;
 mod disruption_budget;
@@ -33,6 +34,10 @@ mod taints;
 mod workload;
 
 pub(crate) use amounts::parse_duration;
+pub use capacity_buffer::CapacityBufferObject;
+#[cfg(feature = "client")]
+pub(crate) use capacity_buffer::buffer_template;
+pub(crate) use capacity_buffer::{capacity_buffer, pod_template};
 pub(crate) use daemon_set::daemon_set;
 pub use disruption_budget::DisruptionBudgetObject;
 pub(crate) use disruption_budget::disruption_budget;

@@ -114,8 +114,17 @@ impl Follower {
         }
         let (live, event) = (self.kind.read)(&object.value, &name);
         let event = event.filter(|event| self.known.news(&name, event));
-        // Other programs keep leases and heartbeats in the annotations of ConfigMaps.
-        let live = live.filter(|live| if let Seen::ConfigMap { data, .. } = live { self.known.news(&name, data) } else { true });
+        let live = live.filter(|live| {
+            if let Seen::ConfigMap { data, .. } = live {
+                // Other programs keep leases and heartbeats in the annotations of ConfigMaps.
+                self.known.news(&name, data)
+            } else if let Seen::BufferBase { base, .. } = live {
+                // The status of a workload changes all day.
+                self.known.news(&name, base)
+            } else {
+                true
+            }
+        });
         self.tell((live, event)).await
     }
 

@@ -6,10 +6,10 @@ use k8s_openapi::api::{apps::v1 as apps, core::v1 as core, policy::v1 as policy,
 use kube::{Api, core::ApiResource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use whittle_model::{Event, ObjectKind, PodKey};
+use whittle_model::{Event, ObjectKind, PodKey, ScalableKind};
 
 use super::{
-    Seen,
+    Seen, buffers,
     raw::{Name, Raw},
     read::{faultless, typed},
 };
@@ -47,6 +47,8 @@ pub(super) struct Kind {
     plural: &'static str,
     pub need: Need,
     pub scope: Scope,
+    /// Whether it is of use for capacity buffers alone.
+    pub for_buffers: bool,
     /// An object as it is told.
     pub read: fn(&Value, &Name) -> Told,
     /// The end of an object as it is told.
@@ -58,13 +60,17 @@ const fn kind(
     read: fn(&Value, &Name) -> Told,
     gone: fn(&Name) -> Told,
 ) -> Kind {
-    Kind { name, group, version, plural, need: Need::Required, scope: Scope::Everywhere, read, gone }
+    Kind { name, group, version, plural, need: Need::Required, scope: Scope::Everywhere, for_buffers: false, read, gone }
+}
+
+const fn for_buffers(of: Kind) -> Kind {
+    Kind { need: Need::Optional, for_buffers: true, ..of }
 }
 
 const STORAGE: &str = "storage.k8s.io";
 
 /// All kinds.
-pub(super) static KINDS: [Kind; 17] = [
+pub(super) static KINDS: [Kind; 22] = [
     kind(("Namespace", "", "v1", "namespaces"), namespace, |n| event(Event::NamespaceGone(n.name.clone()))),
     kind(("DaemonSet", "apps", "v1", "daemonsets"), daemon_set, |n| event(Event::DaemonSetGone(pod_key(n)))),
     kind(("EC2NodeClass", api::AWS_GROUP, "v1", "ec2nodeclasses"), node_class, |n| {
@@ -101,6 +107,19 @@ pub(super) static KINDS: [Kind; 17] = [
             (Some(Seen::NodeOverlayGone(n.name.clone())), Some(Event::NodeOverlayGone(n.name.clone())))
         })
     },
+    for_buffers(kind(("CapacityBuffer", "autoscaling.x-k8s.io", "v1beta1", "capacitybuffers"), buffers::buffer, |n| {
+        (Some(Seen::CapacityBufferGone(pod_key(n))), None)
+    })),
+    for_buffers(kind(("PodTemplate", "", "v1", "podtemplates"), buffers::pod_template, buffers::pod_template_gone)),
+    for_buffers(kind(("Deployment", "apps", "v1", "deployments"), buffers::deployment, |n| {
+        buffers::scalable_gone(ScalableKind::Deployment, n)
+    })),
+    for_buffers(kind(("StatefulSet", "apps", "v1", "statefulsets"), buffers::stateful_set, |n| {
+        buffers::scalable_gone(ScalableKind::StatefulSet, n)
+    })),
+    for_buffers(kind(("ReplicaSet", "apps", "v1", "replicasets"), buffers::replica_set, |n| {
+        buffers::scalable_gone(ScalableKind::ReplicaSet, n)
+    })),
     Kind {
         need: Need::Optional,
         scope: Scope::Own,
@@ -130,7 +149,7 @@ fn pod_key(name: &Name) -> PodKey {
 }
 
 /// The object as the model's noun, or why not, besides the object if it could be read at all.
-fn convert<T: DeserializeOwned, M>(value: &Value, conversion: impl FnOnce(&T, &mut Cx) -> M) -> (Option<T>, Result<M, String>) {
+pub(super) fn convert<T: DeserializeOwned, M>(value: &Value, conversion: impl FnOnce(&T, &mut Cx) -> M) -> (Option<T>, Result<M, String>) {
     match typed::<T>(value) {
         Err(why) => (None, Err(why)),
         Ok(object) => {
@@ -254,10 +273,13 @@ fn bytes(object: &core::ConfigMap, _: &mut Cx) -> BTreeMap<String, Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Groups, resources and verbs of the rules that hold in every mode.
-    fn granted() -> Vec<[Vec<String>; 3]> {
+    /// Groups, resources and verbs of the rules that hold in every mode, with those for capacity buffers if wanted.
+    fn granted(buffers: bool) -> Vec<[Vec<String>; 3]> {
         let chart = include_str!("../../../../charts/whittle/templates/clusterrole.yaml");
-        let rules = chart.split("{{- if").next().expect("a text has a beginning");
+        let mut blocks = chart.split("{{- if");
+        let always = blocks.next().expect("a text has a beginning").to_owned();
+        let gated = blocks.next().and_then(|block| block.strip_prefix(" .Values.settings.featureGates.capacityBuffer }}"));
+        let rules = always + gated.filter(|_| buffers).unwrap_or_default();
         let list = |rule: &str, key: &str| {
             let line = rule.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)).expect("a rule has all three");
             line.trim_matches([' ', '[', ']']).split(',').map(|word| word.trim().trim_matches('"').to_owned()).collect()
@@ -268,11 +290,13 @@ mod tests {
 
     #[test]
     fn the_chart_lets_every_kind_be_watched() {
-        let granted = granted();
         for kind in KINDS.iter().filter(|kind| kind.scope == Scope::Everywhere) {
+            let granted = granted(kind.for_buffers);
             let verbs = |rule: &&[Vec<String>; 3]| ["get", "list", "watch"].iter().all(|verb| rule[2].iter().any(|v| v == verb));
             let named = |rule: &[Vec<String>; 3]| rule[0].iter().any(|g| g == kind.group) && rule[1].iter().any(|r| r == kind.plural);
             assert!(granted.iter().filter(verbs).any(named), "{} {}", kind.group, kind.plural);
         }
+        let of_buffers = |rule: &[Vec<String>; 3]| rule[1].iter().any(|r| r == "capacitybuffers" || r == "podtemplates");
+        assert!(!granted(false).iter().any(of_buffers), "without the gate they are nobody's business");
     }
 }

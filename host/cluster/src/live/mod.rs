@@ -5,6 +5,7 @@
 //! the stream of the others goes on.
 
 mod about;
+mod buffers;
 mod connect;
 mod follow;
 mod gate;
@@ -20,8 +21,9 @@ use std::sync::Arc;
 use kube::runtime::watcher;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{ScoringPolicyObject, api, from};
+use crate::{CapacityBufferObject, ScoringPolicyObject, api, from};
 pub use about::{About, AboutError, about, ca_bundle};
+pub use buffers::BufferBase;
 pub use connect::{ClientOptions, ConnectError, client, connect};
 pub use kube::Client;
 pub use seen::Seen;
@@ -38,13 +40,15 @@ pub struct WatchOptions {
     pub page_size: u32,
     /// Whether ConfigMaps of the own namespace are watched: modules of policies may lie in them.
     pub config_maps: bool,
+    /// Whether capacity buffers are watched, and what they can be for.
+    pub capacity_buffers: bool,
 }
 
 impl WatchOptions {
-    /// Everything, with pages of 500 as other clients take them.
+    /// Everything but capacity buffers, with pages of 500 as other clients take them.
     #[must_use]
     pub fn new(namespace: &str) -> Self {
-        Self { namespace: namespace.to_owned(), page_size: 500, config_maps: true }
+        Self { namespace: namespace.to_owned(), page_size: 500, config_maps: true, capacity_buffers: false }
     }
 }
 
@@ -62,7 +66,10 @@ pub enum WatchError {
 /// # Errors
 /// When a task of a watch panicked.
 pub async fn watch(client: Client, options: WatchOptions, to: mpsc::Sender<Seen>) -> Result<(), WatchError> {
-    let kinds: Vec<_> = kinds::KINDS.iter().filter(|kind| options.config_maps || kind.scope == kinds::Scope::Everywhere).collect();
+    let wanted = |kind: &&kinds::Kind| {
+        (options.config_maps || kind.scope == kinds::Scope::Everywhere) && (options.capacity_buffers || !kind.for_buffers)
+    };
+    let kinds: Vec<_> = kinds::KINDS.iter().filter(wanted).collect();
     let gate = Arc::new(gate::Gate::new(kinds.iter().map(|kind| kind.name)));
     let config = watcher::Config::default().page_size(options.page_size);
     let mut tasks = JoinSet::new();
@@ -93,4 +100,14 @@ pub fn node_overlay_fault(written: &api::NodeOverlay) -> Option<String> {
     let mut cx = from::Cx::new(true);
     from::node_overlay(written, &mut cx);
     read::faultless(&cx).err()
+}
+
+/// A CapacityBuffer as its rules read it.
+///
+/// # Errors
+/// The rules it breaks, with the fields.
+pub fn capacity_buffer(written: &api::CapacityBuffer) -> Result<CapacityBufferObject, String> {
+    let mut cx = from::Cx::new(true);
+    let object = from::capacity_buffer(written, &mut cx);
+    read::faultless(&cx).map(|()| object)
 }

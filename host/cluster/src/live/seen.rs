@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::Event;
+use whittle_model::{BufferSource, Event, PodKey};
 
+use super::BufferBase;
 use crate::api;
 
 /// What the watches saw.
@@ -31,6 +32,19 @@ pub enum Seen {
     NodeOverlay(Box<api::NodeOverlay>),
     /// A NodeOverlay is gone.
     NodeOverlayGone(String),
+    /// A live CapacityBuffer.
+    CapacityBuffer(Box<api::CapacityBuffer>),
+    /// A CapacityBuffer is gone.
+    CapacityBufferGone(PodKey),
+    /// What capacity buffers can be for.
+    BufferBase {
+        /// Its namespace.
+        namespace: String,
+        /// Its kind and name.
+        source: BufferSource,
+        /// Itself, or why it cannot be read; `None` when it is gone.
+        base: Option<Box<Result<BufferBase, String>>>,
+    },
     /// A ConfigMap of the own namespace: texts and binary data alike.
     ConfigMap {
         /// Its name.

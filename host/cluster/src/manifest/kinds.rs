@@ -26,6 +26,8 @@ pub(super) enum Role {
     VolumeAttachment,
     LimitRange,
     NodeOverlay,
+    CapacityBuffer,
+    PodTemplate,
     PriorityClass,
     Namespace,
     ScoringPolicy,
@@ -36,7 +38,7 @@ pub(super) enum Role {
 }
 
 /// Kinds that are read or refused by name: group, the version that is read, kind.
-const KINDS: [(&str, &str, &str, Role); 26] = [
+const KINDS: [(&str, &str, &str, Role); 27] = [
     ("karpenter.sh", "v1", "NodePool", Role::NodePool),
     ("karpenter.sh", "v1", "NodeClaim", Role::NodeClaim),
     ("karpenter.k8s.aws", "v1", "EC2NodeClass", Role::NodeClass),
@@ -58,7 +60,8 @@ const KINDS: [(&str, &str, &str, Role); 26] = [
     ("storage.k8s.io", "v1", "StorageClass", Role::StorageClass),
     ("storage.k8s.io", "v1", "CSINode", Role::VolumeLimits),
     ("storage.k8s.io", "v1", "VolumeAttachment", Role::VolumeAttachment),
-    ("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", Role::Unsupported),
+    ("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", Role::CapacityBuffer),
+    ("", "v1", "PodTemplate", Role::PodTemplate),
     ("", "v1", "LimitRange", Role::LimitRange),
     ("scheduling.k8s.io", "v1alpha2", "Workload", Role::Unsupported),
     ("scheduling.k8s.io", "v1alpha2", "PodGroup", Role::Unsupported),
@@ -67,21 +70,7 @@ const KINDS: [(&str, &str, &str, Role); 26] = [
 
 /// Podless kinds of the groups above. Every kind of any other group is skipped without a list.
 const PODLESS: [(&str, &[&str]); 5] = [
-    (
-        "",
-        &[
-            "Binding",
-            "ComponentStatus",
-            "ConfigMap",
-            "Endpoints",
-            "Event",
-            "PodTemplate",
-            "ResourceQuota",
-            "Secret",
-            "Service",
-            "ServiceAccount",
-        ],
-    ),
+    ("", &["Binding", "ComponentStatus", "ConfigMap", "Endpoints", "Event", "ResourceQuota", "Secret", "Service", "ServiceAccount"]),
     ("apps", &["ControllerRevision"]),
     ("storage.k8s.io", &["CSIDriver", "CSIStorageCapacity", "VolumeAttributesClass"]),
     ("policy", &["Eviction", "PodSecurityPolicy"]),
@@ -192,7 +181,10 @@ mod tests {
             ("storage.k8s.io/v1", "CSIDriver", Ok(Role::Skip)),
             ("storage.k8s.io/v1beta1", "StorageClass", Err("write apiVersion: storage.k8s.io/v1")),
             ("v1", "PersistentVolumeClaim", Ok(Role::VolumeClaim)),
-            ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", Ok(Role::Unsupported)),
+            ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer", Ok(Role::CapacityBuffer)),
+            ("autoscaling.x-k8s.io/v1alpha1", "CapacityBuffer", Err("write apiVersion: autoscaling.x-k8s.io/v1beta1")),
+            ("autoscaling/v1beta1", "CapacityBuffer", Err("write apiVersion: autoscaling.x-k8s.io/v1beta1")),
+            ("v1", "PodTemplate", Ok(Role::PodTemplate)),
             ("apps/v1", "Deploymnet", Err("did you mean Deployment?")),
             ("v1", "Deploymnet", Err("did you mean Deployment of apiVersion apps/v1?")),
             ("v1", "Pood", Err("did you mean Pod?")),

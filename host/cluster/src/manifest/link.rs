@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::Pod;
+use whittle_model::{BufferSource, Pod};
 
 use super::{Fault, Located, ManifestError, Object, Problem};
 use crate::from::{Workload, WorkloadKind};
@@ -38,6 +38,7 @@ pub fn link(mut objects: Vec<Located<Object>>) -> Result<Vec<Located<Object>>, M
     }
     let replica_sets = replica_sets(&objects);
     skip_owned(&mut objects);
+    let_be(&mut objects);
     count_present(&mut objects, &replica_sets);
     Ok(objects)
 }
@@ -103,6 +104,8 @@ fn template_of(object: &mut Object) -> Option<(&mut Pod, &'static str)> {
         | Object::VolumeAttachment(_)
         | Object::LimitRange(_)
         | Object::NodeOverlay(_)
+        | Object::CapacityBuffer(_)
+        | Object::PodTemplate(_)
         | Object::PriorityClass(_)
         | Object::Namespace(_)
         | Object::ScoringPolicy(_)
@@ -139,6 +142,24 @@ fn skip_owned(objects: &mut [Located<Object>]) {
         if kept {
             let name = workload.key.to_string();
             located.object = Object::Skipped { api_version: "apps/v1".to_owned(), kind: "ReplicaSet".to_owned(), name };
+            located.unsupported.clear();
+        }
+    }
+}
+
+/// What cannot be read of a PodTemplate that no CapacityBuffer names is nobody's loss.
+fn let_be(objects: &mut [Located<Object>]) {
+    let buffers = objects.iter().filter_map(|o| if let Object::CapacityBuffer(buffer) = &o.object { Some(&buffer.spec) } else { None });
+    let named: BTreeSet<Key> = buffers
+        .filter_map(|spec| match &spec.of {
+            BufferSource::PodTemplate(name) => Some((spec.key.namespace.clone(), name.clone())),
+            BufferSource::Scalable(..) => None,
+        })
+        .collect();
+    for located in objects {
+        if let Object::PodTemplate(template) = &located.object
+            && !named.contains(&(template.key.namespace.clone(), template.key.name.clone()))
+        {
             located.unsupported.clear();
         }
     }

@@ -4,7 +4,9 @@ use whittle_model::{
     DaemonSet, LimitRange, Node, NodeClaim, NodeOverlay, NodePool, Pod, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
 };
 
-use crate::from::{DisruptionBudgetObject, NamespaceObject, NodeClassObject, PriorityClassObject, ScoringPolicyObject, Workload};
+use crate::from::{
+    CapacityBufferObject, DisruptionBudgetObject, NamespaceObject, NodeClassObject, PriorityClassObject, ScoringPolicyObject, Workload,
+};
 
 /// An object, converted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,10 @@ pub enum Object {
     LimitRange(Box<LimitRange>),
     /// A NodeOverlay.
     NodeOverlay(Box<NodeOverlay>),
+    /// A CapacityBuffer.
+    CapacityBuffer(Box<CapacityBufferObject>),
+    /// A PodTemplate, as a pod of its name.
+    PodTemplate(Box<Pod>),
     /// A PriorityClass.
     PriorityClass(PriorityClassObject),
     /// A Namespace.
@@ -100,6 +106,8 @@ impl Located<Object> {
             | Object::VolumeAttachment(_)
             | Object::LimitRange(_)
             | Object::NodeOverlay(_)
+            | Object::CapacityBuffer(_)
+            | Object::PodTemplate(_)
             | Object::PriorityClass(_)
             | Object::Namespace(_)
             | Object::ScoringPolicy(_)

@@ -137,7 +137,11 @@ impl Reader<'_> {
             | Role::VolumeLimits
             | Role::VolumeAttachment
             | Role::LimitRange
+            | Role::PodTemplate
             | Role::NodeOverlay => self.fact(role, subject, &mut cx),
+            Role::CapacityBuffer => {
+                self.typed::<api::CapacityBuffer>(subject).map(|o| Object::CapacityBuffer(Box::new(from::capacity_buffer(&o, &mut cx))))
+            }
             Role::PriorityClass => {
                 self.typed::<scheduling::PriorityClass>(subject).map(|o| Object::PriorityClass(from::priority_class(&o, &mut cx)))
             }
@@ -170,6 +174,8 @@ impl Reader<'_> {
             | Role::VolumeAttachment
             | Role::LimitRange
             | Role::NodeOverlay
+            | Role::CapacityBuffer
+            | Role::PodTemplate
             | Role::PriorityClass
             | Role::Namespace
             | Role::ScoringPolicy
@@ -196,7 +202,11 @@ impl Reader<'_> {
                 .typed::<storage::VolumeAttachment>(subject)
                 .map(|o| Object::VolumeAttachment(Box::new(from::volume_attachment(&o, cx)))),
             Role::LimitRange => self.typed::<core::LimitRange>(subject).map(|o| Object::LimitRange(Box::new(from::limit_range(&o, cx)))),
+            Role::PodTemplate => {
+                self.typed::<core::PodTemplate>(subject).map(|o| Object::PodTemplate(Box::new(from::pod_template(&o, cx))))
+            }
             Role::NodeOverlay
+            | Role::CapacityBuffer
             | Role::NodePool
             | Role::NodeClass
             | Role::NodeClaim
@@ -246,6 +256,7 @@ impl Reader<'_> {
             Object::Pod(pod) => pod.unsupported.clone(),
             Object::Workload(workload) => [cx.unsupported, workload.template.unsupported.clone()].concat(),
             Object::DaemonSet(set) => set.template.unsupported.clone(),
+            Object::PodTemplate(template) => template.unsupported.clone(),
             Object::NodePool(_)
             | Object::NodeClass(_)
             | Object::NodeClaim(_)
@@ -258,6 +269,7 @@ impl Reader<'_> {
             | Object::VolumeAttachment(_)
             | Object::LimitRange(_)
             | Object::NodeOverlay(_)
+            | Object::CapacityBuffer(_)
             | Object::PriorityClass(_)
             | Object::Namespace(_)
             | Object::ScoringPolicy(_)

@@ -1,4 +1,4 @@
-//! The writer's hand on objects that users own: pools, classes, policies, and the stamps of claims.
+//! The writer's hand on objects that users own: pools, classes, policies, buffers, and the stamps of claims.
 //!
 //! What must not enter: what they say.
 
@@ -46,6 +46,16 @@ impl Writer {
     /// As [`Writer::keep_node_pool`].
     pub async fn keep_node_overlay(&self, live: &ObjectMeta, patch: &ObjectPatch) -> Result<Written, WriteError> {
         self.keep("NodeOverlay", "/apis/karpenter.sh/v1alpha1/nodeoverlays", live, patch).await
+    }
+
+    /// Writes what [`super::capacity_buffer_patch`] found to change in `live`.
+    ///
+    /// # Errors
+    /// As [`Writer::keep_node_pool`].
+    pub async fn keep_capacity_buffer(&self, live: &ObjectMeta, patch: &ObjectPatch) -> Result<Written, WriteError> {
+        let namespace = live.namespace.as_deref().unwrap_or("default");
+        let all = format!("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/{namespace}/capacitybuffers");
+        self.keep("CapacityBuffer", &all, live, patch).await
     }
 
     /// Brings the stamps of a claim to the present version of its pool's and class's hashes, where another

@@ -4,6 +4,7 @@
 //!
 //! What must not enter: decisions, watches, AWS.
 
+mod capacity_buffer;
 mod claim;
 mod claim_status;
 mod conditions;
@@ -27,6 +28,7 @@ mod seen;
 mod time;
 mod writer;
 
+pub use capacity_buffer::{BufferFound, BufferStanding, FoundBase, capacity_buffer_patch};
 pub use conditions::{ConditionStatus, Standing};
 pub use election::Election;
 pub use error::WriteError;

@@ -31,7 +31,7 @@ fn usage() -> PoolUsage {
     PoolUsage { resources: Resources::of(&[("cpu", 2000), ("memory", 8 << 30)]), nodes: 1 }
 }
 
-fn conditions(object: &Value) -> Vec<String> {
+pub fn conditions(object: &Value) -> Vec<String> {
     let all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
     all.iter()
         .map(|c| {
