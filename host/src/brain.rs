@@ -7,9 +7,9 @@ use std::time::{Duration as Span, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use whittle_engine::{Engine, OverlayVerdict, Report};
+use whittle_engine::{BufferRoom, Engine, OverlayVerdict, Report};
 use whittle_journal::{Journal, PolicyStanding};
-use whittle_model::{Action, Event, NodeClaim, Resources, Timestamp};
+use whittle_model::{Action, Event, NodeClaim, PodKey, Resources, Timestamp};
 use whittle_policy::{Chains, Member};
 
 use crate::census;
@@ -80,6 +80,8 @@ pub struct Outlets {
     pub totals: watch::Sender<BTreeMap<String, Totals>>,
     /// How NodeOverlays stand, by name.
     pub overlays: watch::Sender<BTreeMap<String, OverlayVerdict>>,
+    /// How much room there is for CapacityBuffers, as far as plans have looked at them.
+    pub rooms: watch::Sender<BTreeMap<PodKey, BufferRoom>>,
     /// How long the engine thinks.
     pub metrics: Arc<Metrics>,
 }
@@ -268,20 +270,19 @@ impl Brain {
             total.resources.add(capacity(world.node(&claim.status.node), claim));
             total.nodes += 1;
         }
-        self.outlets.totals.send_if_modified(|known| {
-            let changed = *known != totals;
-            *known = totals;
-            changed
-        });
-        self.outlets.overlays.send_if_modified(|known| {
-            let verdicts = world.overlay_verdicts();
-            let changed = known != verdicts;
-            if changed {
-                known.clone_from(verdicts);
-            }
-            changed
-        });
+        show(&self.outlets.totals, totals);
+        show(&self.outlets.overlays, world.overlay_verdicts().clone());
+        show(&self.outlets.rooms, world.buffer_rooms());
     }
+}
+
+/// Lets others see what is new.
+fn show<T: PartialEq>(outlet: &watch::Sender<T>, now: T) {
+    outlet.send_if_modified(|known| {
+        let changed = *known != now;
+        *known = now;
+        changed
+    });
 }
 
 /// What a node has, or what its claim was promised.

@@ -1,4 +1,4 @@
-//! Keeps what NodePools and ScoringPolicies say of themselves. What must not enter: decisions about nodes.
+//! Keeps what NodePools, NodeOverlays, CapacityBuffers and ScoringPolicies say of themselves. What must not enter: decisions about nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use tokio::sync::{mpsc, watch};
 use whittle_cluster::api;
 use whittle_cluster::live::node_overlay_fault;
 use whittle_cluster::write::{
-    ClassState, Gate, OverlayState, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth, Writer, node_overlay_patch,
-    node_pool_patch, scoring_policy_patch,
+    BufferFound, BufferStanding, ClassState, Gate, OverlayState, PolicyCounts, PolicyFound, PolicyState, PoolUsage, RegistrationHealth,
+    Writer, capacity_buffer_patch, node_overlay_patch, node_pool_patch, scoring_policy_patch,
 };
-use whittle_engine::OverlayVerdict;
-use whittle_model::{Quantity, keys, resources};
+use whittle_engine::{BufferRoom, OverlayVerdict};
+use whittle_model::{PodKey, Quantity, keys, resources};
 use whittle_policy::chain::names;
 
 use crate::brain::Totals;
@@ -46,6 +46,16 @@ pub struct Pools {
     pub policies: BTreeMap<String, Kept>,
 }
 
+/// What the engine shows of itself.
+pub struct Views {
+    /// What pools own, by name.
+    pub totals: watch::Receiver<BTreeMap<String, Totals>>,
+    /// How NodeOverlays stand, by name.
+    pub overlays: watch::Receiver<BTreeMap<String, OverlayVerdict>>,
+    /// How much room there is for CapacityBuffers.
+    pub rooms: watch::Receiver<BTreeMap<PodKey, BufferRoom>>,
+}
+
 /// What is kept of a policy.
 pub struct Kept {
     verdict: Verdict,
@@ -55,12 +65,7 @@ pub struct Kept {
 
 impl Pools {
     /// Works until the engine's thread ends.
-    pub async fn run(
-        mut self,
-        totals: watch::Receiver<BTreeMap<String, Totals>>,
-        overlays: watch::Receiver<BTreeMap<String, OverlayVerdict>>,
-        mut judged: mpsc::Receiver<Verdict>,
-    ) {
+    pub async fn run(mut self, views: Views, mut judged: mpsc::Receiver<Verdict>) {
         let mut shown: BTreeMap<String, Totals> = BTreeMap::new();
         let mut counted = 0;
         loop {
@@ -73,15 +78,16 @@ impl Pools {
                     let now = clock::now().0;
                     if now - counted >= TOTALS {
                         counted = now;
-                        shown.clone_from(&totals.borrow());
+                        shown.clone_from(&views.totals.borrow());
                         self.measure(&shown);
                     }
                     // Before the first lists are in, totals are too low.
                     if self.gate.is_open() && self.metrics.synced.get() == 1 {
                         self.restamp().await;
                         self.pools(&shown).await;
-                        let verdicts = overlays.borrow().clone();
+                        let (verdicts, rooms) = (views.overlays.borrow().clone(), views.rooms.borrow().clone());
                         self.overlays(&verdicts).await;
+                        self.buffers(&rooms).await;
                         self.policies(now).await;
                     }
                 }
@@ -129,6 +135,21 @@ impl Pools {
             };
             if let Some(patch) = node_overlay_patch(&overlay, &state, clock::now()) {
                 status::said(self.writer.keep_node_overlay(&overlay.metadata, &patch).await.map(drop));
+            }
+        }
+    }
+
+    /// Says of each CapacityBuffer what it is for, and whether there is room.
+    async fn buffers(&self, rooms: &BTreeMap<PodKey, BufferRoom>) {
+        let buffers: Vec<(PodKey, api::CapacityBuffer, BufferFound)> =
+            self.shelf.open().buffers.found().map(|(key, live, found)| (key.clone(), live.clone(), found.clone())).collect();
+        for (key, live, mut found) in buffers {
+            if let BufferFound::Resolved { standing, .. } = &mut found {
+                let room = rooms.get(&key);
+                *standing = room.map(|room| BufferStanding { ready: room.ready, coming: room.coming, missing: room.missing });
+            }
+            if let Some(patch) = capacity_buffer_patch(&live, &found, clock::now()) {
+                status::said(self.writer.keep_capacity_buffer(&live.metadata, &patch).await.map(drop));
             }
         }
     }

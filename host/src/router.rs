@@ -96,6 +96,18 @@ impl Router {
             Seen::NodeOverlayGone(name) => {
                 self.shelf.open().node_overlays.remove(&name);
             }
+            Seen::CapacityBuffer(object) => {
+                let told = self.shelf.open().buffers.put(*object);
+                self.tell(told).await;
+            }
+            Seen::CapacityBufferGone(key) => {
+                let told = self.shelf.open().buffers.gone(&key);
+                self.tell(told).await;
+            }
+            Seen::BufferBase { namespace, source, base } => {
+                let told = self.shelf.open().buffers.base(&namespace, &source, base.map(|base| *base));
+                self.tell(told).await;
+            }
             Seen::ConfigMap { name, data } => self.policy(policies::Told::ConfigMap(name, Some(data))).await,
             Seen::ConfigMapGone(name) => self.policy(policies::Told::ConfigMap(name, None)).await,
             Seen::Synced => {
@@ -144,8 +156,14 @@ impl Router {
         } else if let Event::SetAside { kind, name, why, .. } = &event {
             tracing::error!(kind = ?kind, name = name, reason = why, "an object cannot be read; what hangs on it stays as it is");
         }
-        // The brain ends only with the process.
-        let _ = self.routes.inbox.send(Inbox::Event(event)).await;
+        self.tell([event]).await;
+    }
+
+    async fn tell(&self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            // The brain ends only with the process.
+            let _ = self.routes.inbox.send(Inbox::Event(event)).await;
+        }
     }
 
     fn note(&mut self, node: &Node) {

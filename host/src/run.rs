@@ -14,20 +14,20 @@ use whittle_cloud::class::{ClassSettings, Classes};
 use whittle_cloud::fleet::{Fleet, LaunchSettings};
 use whittle_cloud::image::ClusterFacts;
 use whittle_cloud::market::{Market, MarketSettings, Told as Prices};
-use whittle_cluster::live::{About, Client, ClientOptions, WatchOptions, about, ca_bundle, connect, watch as watch_cluster};
+use whittle_cluster::live::{About, Client, ClientOptions, about, ca_bundle, connect, watch as watch_cluster};
 use whittle_cluster::write::{Election, Gate, LeaseTimes, Recorder, Writer};
-use whittle_engine::{OverlayVerdict, Report};
+use whittle_engine::Report;
 use whittle_journal::{Journal, Limits};
 use whittle_model::{Event, Timestamp};
 
-use crate::brain::{Brain, Inbox, Outlets, Totals};
+use crate::brain::{Brain, Inbox, Outlets};
 use crate::classes::Keeper;
 use crate::hands::{self, Doors};
 use crate::http;
 use crate::metrics::Metrics;
 use crate::orders::Order;
 use crate::policies::Policies;
-use crate::pools::Pools;
+use crate::pools::{Pools, Views};
 use crate::router::{Router, Routes};
 use crate::settings::{Mode, Settings};
 use crate::shelf::Shelf;
@@ -79,14 +79,17 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     let (reports, voice_reports) = mpsc::channel(QUEUE);
     let (totals, pool_totals) = watch::channel(BTreeMap::new());
     let (overlays, overlay_verdicts) = watch::channel(BTreeMap::new());
-    let thinking = think(&shared, Outlets { orders, reports, totals, overlays, metrics: Arc::clone(&shared.metrics) }, brain_inbox)?;
+    let (rooms, buffer_rooms) = watch::channel(BTreeMap::new());
+    let outlets = Outlets { orders, reports, totals, overlays, rooms, metrics: Arc::clone(&shared.metrics) };
+    let thinking = think(&shared, outlets, brain_inbox)?;
     shared.hands(hand_orders, voice_reports);
-    let routes = shared.keepers(pool_totals, overlay_verdicts, synced)?;
+    let views = Views { totals: pool_totals, overlays: overlay_verdicts, rooms: buffer_rooms };
+    let routes = shared.keepers(views, synced)?;
     shared.upkeep();
 
     let (seen, watched) = mpsc::channel(INBOX);
     tokio::spawn(Router::new(shared.shelf.clone(), routes).run(watched));
-    let watching = tokio::spawn(watch_cluster(shared.client.clone(), WatchOptions::new(&shared.settings.system_namespace), seen));
+    let watching = tokio::spawn(watch_cluster(shared.client.clone(), shared.settings.watches(), seen));
     let mut stop = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let (stopping, stopped) = oneshot::channel::<()>();
     let standing =
@@ -186,12 +189,7 @@ impl Shared {
     }
 
     /// Starts what keeps classes, pools and policies, and says where they are told of things.
-    fn keepers(
-        &self,
-        totals: watch::Receiver<BTreeMap<String, Totals>>,
-        overlays: watch::Receiver<BTreeMap<String, OverlayVerdict>>,
-        synced: watch::Sender<bool>,
-    ) -> anyhow::Result<Routes> {
+    fn keepers(&self, views: Views, synced: watch::Sender<bool>) -> anyhow::Result<Routes> {
         let (to_classes, class_told) = mpsc::channel(QUEUE);
         let keeper = Keeper {
             aws: Arc::clone(&self.aws),
@@ -226,7 +224,7 @@ impl Shared {
             ca_bundle: self.cluster.ca_bundle.clone(),
             policies: BTreeMap::new(),
         };
-        tokio::spawn(pools.run(totals, overlays, judged));
+        tokio::spawn(pools.run(views, judged));
         Ok(Routes {
             inbox: self.inbox.clone(),
             classes: to_classes,

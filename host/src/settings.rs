@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use clap::{ArgAction, Parser, ValueEnum};
+use whittle_cluster::live::WatchOptions;
 use whittle_cluster::scheduler_config;
 use whittle_model::{Cluster, DisruptionSettings, Duration, Features, Nomination, Packing, TopologySpread};
 
@@ -310,16 +311,19 @@ impl Settings {
     /// Settings that ask for something and change nothing yet, by the names of their variables.
     pub fn without_effect(&self) -> Vec<&'static str> {
         let set = |asked: bool, name: &'static str| asked.then_some(name);
-        let gates = ["CapacityBuffer"];
-        let gate = |name: &&str| self.feature_gates.on(name, false);
         [
             set(self.enable_profiling, "ENABLE_PROFILING"),
             set(self.aws_feature_gates.on("NodeClassCEL", false), "AWS_FEATURE_GATES NodeClassCEL"),
         ]
         .into_iter()
         .flatten()
-        .chain(gates.into_iter().filter(gate))
         .collect()
+    }
+
+    /// What of the cluster is watched.
+    pub fn watches(&self) -> WatchOptions {
+        let capacity_buffers = self.features().capacity_buffer;
+        WatchOptions { capacity_buffers, ..WatchOptions::new(&self.system_namespace) }
     }
 
     fn features(&self) -> Features {
@@ -429,7 +433,7 @@ mod tests {
     fn what_changes_nothing_yet_is_named() {
         assert_eq!(parse(&[]).expect("it can be read").without_effect(), Vec::<&str>::new());
         let asked = parse(&["--enable-profiling=true", "--feature-gates=CapacityBuffer=true,ReservedCapacity=true"]);
-        assert_eq!(asked.expect("it can be read").without_effect(), ["ENABLE_PROFILING", "CapacityBuffer"]);
+        assert_eq!(asked.expect("it can be read").without_effect(), ["ENABLE_PROFILING"]);
     }
 
     #[test]
@@ -456,6 +460,14 @@ mod tests {
         assert_eq!(plain.disruption, default.disruption);
         let slow = engine(&["--cluster-disruption-budget=5%", "--slow-start-duration=30m", "--slow-start-nodes=2"]).disruption;
         assert_eq!((slow.cluster_budget.as_deref(), slow.soak, slow.soak_nodes), (Some("5%"), Duration::minutes(30), 2));
+    }
+
+    #[test]
+    fn capacity_buffers_are_watched_behind_their_gate() {
+        let watched = |args: &[&str]| parse(args).expect("it can be read").watches();
+        assert!(!watched(&[]).capacity_buffers && !watched(&["--feature-gates=CapacityBuffer=false"]).capacity_buffers);
+        let on = watched(&["--feature-gates=CapacityBuffer=true", "--system-namespace=ops"]);
+        assert!(on.capacity_buffers && on.namespace == "ops");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whittle_cloud::fleet::LaunchClass;
 use whittle_cluster::api;
+use whittle_cluster::buffers::Buffers;
 use whittle_cluster::hash;
 use whittle_cluster::write::{HashStamp, PolicyCounts, Stamps};
 use whittle_model::{Action, Catalog, PodKey};
@@ -38,6 +39,8 @@ pub struct Known {
     pub node_pools: BTreeMap<String, api::NodePool>,
     /// Live NodeOverlays.
     pub node_overlays: BTreeMap<String, api::NodeOverlay>,
+    /// CapacityBuffers, and what they can be for.
+    pub buffers: Buffers,
     /// Of each live claim: its class, and the instance profile it was stamped with.
     pub users: BTreeMap<String, (String, Option<String>)>,
     /// What is said of claims.

@@ -138,6 +138,12 @@ impl World {
         }
     }
 
+    /// Whether a pod only stands for pods to come, for which a buffer keeps room.
+    #[must_use]
+    pub fn keeps_room(&self, pod: &PodKey) -> bool {
+        self.buffers.holds(pod)
+    }
+
     /// How much room each buffer has; nothing of those that no plan has looked at as they are now.
     #[must_use]
     pub fn buffer_rooms(&self) -> BTreeMap<PodKey, BufferRoom> {
