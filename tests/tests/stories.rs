@@ -7,7 +7,7 @@ use whittle_tests::stories::{Story, build_command_line, build_policy, judge, sto
 use whittle_tests::tree;
 
 /// The examples that a person is promised.
-const EXAMPLES: [&str; 13] = [
+const EXAMPLES: [&str; 14] = [
     "calendar",
     "formula",
     "inflate",
@@ -16,6 +16,7 @@ const EXAMPLES: [&str; 13] = [
     "my-policy",
     "payback",
     "price-book",
+    "spare-room",
     "spot-share",
     "team-rules",
     "teams",

@@ -7,6 +7,7 @@ use whittle_model::{Duration, Micros, OfferingKey, PodKey, PodPhase, Timestamp};
 use crate::history::{History, Made};
 use crate::simulation::Simulation;
 use crate::summary::Assumptions;
+use crate::timeline::for_whom;
 
 /// What is known of a cluster besides the engine's reports.
 pub trait Sight {
@@ -341,7 +342,7 @@ fn why_made(sight: &dyn Sight, made: &Made) -> String {
     format!(
         "Planned at {} for {}{packer}: cheapest of {} is {} at {}/h{policies}{runner_up}",
         sight.time(made.at),
-        counted(planned.pods.len(), "pod"),
+        for_whom(planned.pods.len(), planned.room),
         counted(planned.types, "type"),
         planned.choice,
         planned.price

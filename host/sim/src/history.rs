@@ -90,6 +90,7 @@ impl History {
         if let Some(choice) = &report.choice {
             said.push(TimelineEvent::Plan {
                 pods: choice.pods,
+                room: choice.room,
                 nodes: choice.nodes,
                 packer: choice.method.clone(),
                 cost: choice.cost,
@@ -155,6 +156,7 @@ impl History {
             claims: vec![planned.claim.clone()],
             node_pool: planned.node_pool.clone(),
             pods: planned.pods.len(),
+            room: planned.room,
             types: planned.types,
             choice: Sale::from(&planned.choice),
             price: planned.price,
@@ -243,9 +245,9 @@ fn merge(last: &mut TimelineEvent, event: &TimelineEvent) -> bool {
     use TimelineEvent as E;
     let (names, more) = match (last, event) {
         (
-            E::Claims { claims, node_pool, pods, types, choice, price, rank, .. },
-            E::Claims { claims: c, node_pool: n, pods: p, types: t, choice: o, price: m, rank: r, .. },
-        ) if (&*node_pool, &*pods, &*types, &*choice, &*price, &*rank) == (n, p, t, o, m, r) => (claims, c),
+            E::Claims { claims, node_pool, pods, room, types, choice, price, rank, .. },
+            E::Claims { claims: c, node_pool: n, pods: p, room: k, types: t, choice: o, price: m, rank: r, .. },
+        ) if (&*node_pool, &*pods, &*room, &*types, &*choice, &*price, &*rank) == (n, p, k, t, o, m, r) => (claims, c),
         (E::Launched { claims, offering, price }, E::Launched { claims: c, offering: o, price: p }) if offering == o && price == p => {
             (claims, c)
         }

@@ -31,8 +31,8 @@ pub use recorder::Recorder;
 pub use scenario::{Budget, Given, Manifests, ObjectKind, ObjectName, Scenario, ScenarioObject, Workload, WorkloadKind};
 pub use simulation::{Ending, Expectation, RunError, Simulation};
 pub use story::{Condition, Line, Story, StoryError, Target, Verb};
-pub use summary::{Amount, Assumptions, Cost, Disruption, Launch, NodeRow, PendingPods, Pods, Summary};
-pub use timeline::{Observer, Sale, TimelineEvent};
+pub use summary::{Amount, Assumptions, BufferRow, Cost, Disruption, Launch, NodeRow, PendingPods, Pods, Summary};
+pub use timeline::{Observer, Sale, TimelineEvent, for_whom};
 pub use weather::Weather;
 /// What EC2 sells, for whoever sets up a world.
 pub use whittle_catalog as catalog;

@@ -6,6 +6,7 @@
 
 mod books;
 mod budgets;
+mod buffers;
 mod daemons;
 mod drift;
 mod ec2;
@@ -35,6 +36,7 @@ use crate::random::Seed;
 use crate::timeline::TimelineEvent;
 use crate::weather::Weather;
 use budgets::Budgets;
+use buffers::Buffers;
 pub(crate) use ec2::{Ec2, Instance};
 use faults::Faults;
 pub(crate) use market::SoldOut;
@@ -86,6 +88,7 @@ pub(crate) struct Reality {
     pub(crate) refusals: BTreeMap<PodKey, String>,
     disks: Disks,
     budgets: Budgets,
+    buffers: Buffers,
     seed: Seed,
     settings: Settings,
     faults: Faults,
@@ -123,6 +126,7 @@ impl Reality {
             refusals: BTreeMap::new(),
             disks: Disks::default(),
             budgets: Budgets::default(),
+            buffers: Buffers::default(),
             seed: trunk,
             faults: Faults::new(trunk.of("faults"), weather),
             scheduler: Scheduler::of_version(trunk.of("scheduler").word(), settings.kubernetes_minor)
@@ -186,6 +190,7 @@ impl Reality {
         events.extend(api.overlays.values().cloned().map(|overlay| Event::NodeOverlay(Box::new(overlay))));
         events.extend(self.disks.lists());
         events.extend(self.budgets.lists());
+        events.extend(self.buffers.lists());
         events.extend(api.claims.values().cloned().map(|c| Event::Claim(Box::new(c))));
         events.extend(self.drifts());
         events.extend(api.nodes.values().cloned().map(|n| Event::Node(Box::new(n))));

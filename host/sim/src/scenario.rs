@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use whittle_model::{
-    Catalog, ComesTo, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod, PodKey,
-    StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
+    BufferSpec, Catalog, ComesTo, DaemonSet, LabelSelector, Labels, LimitRange, Node, NodeClaim, NodeClass, NodeOverlay, NodePool, Pod,
+    PodKey, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeLimits,
 };
 
 /// Kinds of workloads that keep a number of pods.
@@ -115,6 +115,10 @@ pub enum ScenarioObject {
     LimitRange(Box<LimitRange>),
     /// A NodeOverlay.
     NodeOverlay(Box<NodeOverlay>),
+    /// A CapacityBuffer.
+    CapacityBuffer(Box<BufferSpec>),
+    /// A PodTemplate, as a pod of its name.
+    PodTemplate(Box<Pod>),
     /// A PodDisruptionBudget.
     Budget(Budget),
 }
@@ -156,6 +160,8 @@ pub enum ObjectKind {
     NodePool,
     /// An EC2NodeClass.
     NodeClass,
+    /// A CapacityBuffer.
+    CapacityBuffer,
     /// A namespace, with all that is in it.
     Namespace,
 }
@@ -176,6 +182,7 @@ impl ObjectKind {
             "nodeclaim" | "nodeclaims" => Self::NodeClaim,
             "nodepool" | "nodepools" => Self::NodePool,
             "ec2nodeclass" | "ec2nodeclasses" | "ec2nc" | "ec2ncs" => Self::NodeClass,
+            "capacitybuffer" | "capacitybuffers" | "cb" => Self::CapacityBuffer,
             "namespace" | "namespaces" | "ns" => Self::Namespace,
             _ => return None,
         })
@@ -192,6 +199,7 @@ impl ObjectKind {
             Self::NodeClaim => "NodeClaim",
             Self::NodePool => "NodePool",
             Self::NodeClass => "EC2NodeClass",
+            Self::CapacityBuffer => "CapacityBuffer",
             Self::Namespace => "Namespace",
         }
     }
@@ -199,7 +207,7 @@ impl ObjectKind {
     /// Whether its objects live in namespaces.
     #[must_use]
     pub const fn namespaced(self) -> bool {
-        matches!(self, Self::Workload(_) | Self::DaemonSet | Self::Pod)
+        matches!(self, Self::Workload(_) | Self::DaemonSet | Self::Pod | Self::CapacityBuffer)
     }
 }
 

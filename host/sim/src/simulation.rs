@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use whittle_engine::report::{MoveStage, Step};
 use whittle_engine::{Engine, Report, Timer};
-use whittle_model::{Action, Duration, Event, ListPrice, Scorer, Settings, Timestamp};
+use whittle_model::{Action, Duration, Event, ListPrice, PodKey, Scorer, Settings, Timestamp};
 
 use crate::history::History;
 use crate::reality::{Happening, Reality};
@@ -409,8 +409,11 @@ impl Simulation {
         if let Some(node) = plan.nodes.first() {
             return Err(format!("the plan is not empty: it wants claim {} of nodepool {}", node.claim.name, node.claim.node_pool));
         }
-        if let Some((on, pods)) = plan.placed.first_key_value() {
-            return Err(format!("the plan is not empty: {} pods have room on {on} and are not bound to it", pods.len()));
+        // Those that only stand for pods to come are bound nowhere.
+        let real = |pods: &[PodKey]| pods.iter().filter(|pod| !self.engine.world().keeps_room(pod)).count();
+        let placed = plan.placed.iter().map(|(on, pods)| (on, real(pods)));
+        if let Some((on, pods)) = placed.into_iter().find(|(_, pods)| *pods > 0) {
+            return Err(format!("the plan is not empty: {pods} pods have room on {on} and are not bound to it"));
         }
         Ok(())
     }

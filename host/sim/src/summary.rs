@@ -15,6 +15,9 @@ pub struct Summary {
     pub nodes: Vec<NodeRow>,
     /// Pods that are no daemons'.
     pub pods: Pods,
+    /// Room that is kept for pods to come, by buffer; absent where there are no buffers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub buffers: Vec<BufferRow>,
     /// What it costs.
     pub cost: Cost,
     /// Instances bought, in order.
@@ -84,6 +87,20 @@ pub struct PendingPods {
     pub reasons: Vec<String>,
     /// What would have to change, when one small change would do.
     pub nearest: Option<String>,
+}
+
+/// A capacity buffer, in pods.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BufferRow {
+    /// `namespace/name`.
+    pub buffer: String,
+    /// For how many there is room on nodes in use.
+    pub ready: u32,
+    /// For how many nodes are on their way.
+    pub coming: u32,
+    /// For how many there is no room, and none can be bought.
+    pub missing: u32,
 }
 
 /// What it costs.
@@ -199,6 +216,7 @@ impl Simulation {
         Summary {
             nodes: self.node_rows(),
             pods: Pods { running: running.count(), pending: self.pending_pods() },
+            buffers: self.buffer_rows(),
             cost: Cost {
                 hourly_micros: hourly,
                 greedy_micros: yardstick.greedy.0,
@@ -211,6 +229,15 @@ impl Simulation {
             policies: self.history.policies.iter().map(PolicyRow::from).collect(),
             assumptions: self.assumptions(),
         }
+    }
+
+    fn buffer_rows(&self) -> Vec<BufferRow> {
+        let rooms = self.engine.world().buffer_rooms();
+        let row = |(key, room): (whittle_model::PodKey, whittle_engine::BufferRoom)| {
+            let (ready, coming, missing) = (room.ready, room.coming, room.missing);
+            BufferRow { buffer: key.to_string(), ready, coming, missing }
+        };
+        rooms.into_iter().map(row).collect()
     }
 
     fn node_rows(&self) -> Vec<NodeRow> {

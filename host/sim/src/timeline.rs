@@ -4,6 +4,7 @@
 
 mod display;
 
+pub use display::for_whom;
 use serde::{Serialize, Serializer};
 use whittle_model::{Micros, OfferingKey, PodKey, Timestamp};
 
@@ -117,6 +118,9 @@ pub enum TimelineEvent {
     Plan {
         /// Pods that get a new node.
         pods: usize,
+        /// Pods of capacity buffers that get room on one.
+        #[serde(skip_serializing_if = "is_zero")]
+        room: usize,
         /// New nodes.
         nodes: usize,
         /// The packer whose plan was taken.
@@ -164,6 +168,9 @@ pub enum TimelineEvent {
         node_pool: String,
         /// Pods on each.
         pods: usize,
+        /// Pods of capacity buffers that have room on each.
+        #[serde(skip_serializing_if = "is_zero")]
+        room: usize,
         /// Instance types that each leaves open.
         types: usize,
         /// The offering that the plan counts on.
@@ -361,6 +368,12 @@ fn some_micros<S: Serializer>(amount: &Option<Micros>, to: S) -> Result<S::Ok, S
         Some(amount) => micros(amount, to),
         None => to.serialize_none(),
     }
+}
+
+// As serde asks for it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 fn micros<S: Serializer>(amount: &Micros, out: S) -> Result<S::Ok, S::Error> {

@@ -28,9 +28,11 @@ pub fn scenario(object: &Object, tree: &Yaml, catalogs: &Catalogs, everywhere: &
         Object::VolumeAttachment(attachment) => ScenarioObject::VolumeAttachment(attachment.clone()),
         Object::LimitRange(range) => ScenarioObject::LimitRange(range.clone()),
         Object::NodeOverlay(overlay) => ScenarioObject::NodeOverlay(overlay.clone()),
+        Object::CapacityBuffer(buffer) if buffer.active => ScenarioObject::CapacityBuffer(Box::new(buffer.spec.clone())),
+        Object::PodTemplate(template) => ScenarioObject::PodTemplate(template.clone()),
         Object::DisruptionBudget(written) => ScenarioObject::Budget(budget(written)),
-        // Priorities are in the pods already, policies in the chains.
-        Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::Skipped { .. } => return Ok(None),
+        // Priorities are in the pods already, policies in the chains; other buffers are somebody else's.
+        Object::PriorityClass(_) | Object::ScoringPolicy(_) | Object::CapacityBuffer(_) | Object::Skipped { .. } => return Ok(None),
     }))
 }
 
@@ -80,6 +82,7 @@ pub fn name(object: &Object) -> Option<ObjectName> {
         Object::Pod(pod) => ObjectName { kind: ObjectKind::Pod, key: pod.key.clone() },
         Object::Workload(workload) => ObjectName { kind: ObjectKind::Workload(kind(workload.kind)), key: workload.key.clone() },
         Object::DaemonSet(set) => ObjectName { kind: ObjectKind::DaemonSet, key: set.key.clone() },
+        Object::CapacityBuffer(buffer) => ObjectName { kind: ObjectKind::CapacityBuffer, key: buffer.spec.key.clone() },
         Object::VolumeClaim(_)
         | Object::Volume(_)
         | Object::StorageClass(_)
@@ -87,6 +90,7 @@ pub fn name(object: &Object) -> Option<ObjectName> {
         | Object::VolumeAttachment(_)
         | Object::LimitRange(_)
         | Object::NodeOverlay(_)
+        | Object::PodTemplate(_)
         | Object::DisruptionBudget(_)
         | Object::PriorityClass(_)
         | Object::ScoringPolicy(_)
@@ -113,6 +117,8 @@ pub fn is_running(object: &Object) -> bool {
         | Object::VolumeAttachment(_)
         | Object::LimitRange(_)
         | Object::NodeOverlay(_)
+        | Object::CapacityBuffer(_)
+        | Object::PodTemplate(_)
         | Object::PriorityClass(_)
         | Object::Namespace(_)
         | Object::ScoringPolicy(_)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_cluster::{Located, Object};
-use whittle_model::Features;
+use whittle_model::{BufferSource, BufferSpec, Features, PodKey};
 use whittle_sim::ScenarioObject;
 
 /// Objects that are named before the rest are counted.
@@ -67,6 +67,7 @@ pub fn of(
     lines.extend(classes(objects));
     lines.extend(refused.iter().map(|field| format!("PARTIAL, not acted on: {field}")));
     lines.extend(not_acted_on(objects));
+    lines.extend(buffers(objects));
     lines.extend(skipped(objects));
     if !unused.is_empty() {
         let names: Vec<&str> = unused.iter().map(String::as_str).collect();
@@ -78,7 +79,7 @@ pub fn of(
 /// What has no effect because its feature gate is off.
 #[must_use]
 pub fn gated(objects: &[&Located<Object>], features: &Features) -> Vec<String> {
-    let (mut overlays, mut pools) = (Vec::new(), Vec::new());
+    let (mut overlays, mut pools, mut buffers) = (Vec::new(), Vec::new(), Vec::new());
     for located in objects {
         if let Object::NodeOverlay(overlay) = &located.object {
             overlays.push(overlay.name.as_str());
@@ -86,6 +87,10 @@ pub fn gated(objects: &[&Located<Object>], features: &Features) -> Vec<String> {
             && pool.replicas.is_some()
         {
             pools.push(pool.name.as_str());
+        } else if let Object::CapacityBuffer(buffer) = &located.object
+            && buffer.active
+        {
+            buffers.push(buffer.spec.key.name.as_str());
         }
     }
     let say = |kind: &str, names: &[&str], effect: &str, gate: &str| {
@@ -95,7 +100,39 @@ pub fn gated(objects: &[&Located<Object>], features: &Features) -> Vec<String> {
         (!features.node_overlay && !overlays.is_empty()).then(|| say("NodeOverlay", &overlays, "changes nothing", "NodeOverlay"));
     let pools = (!features.static_capacity && !pools.is_empty())
         .then(|| say("NodePool", &pools, "with spec.replicas buys nothing", "StaticCapacity"));
-    overlays.into_iter().chain(pools).collect()
+    let buffers =
+        (!features.capacity_buffer && !buffers.is_empty()).then(|| say("CapacityBuffer", &buffers, "keeps no room", "CapacityBuffer"));
+    overlays.into_iter().chain(pools).chain(buffers).collect()
+}
+
+/// Buffers that keep no room because of what they are for.
+fn buffers(objects: &[&Located<Object>]) -> Vec<String> {
+    let template_of = |spec: &BufferSpec| {
+        objects.iter().find_map(|located| match (&located.object, &spec.of) {
+            (Object::PodTemplate(pod), BufferSource::PodTemplate(name)) => {
+                (pod.key == PodKey::new(&spec.key.namespace, name)).then(|| (pod.as_ref(), None))
+            }
+            (Object::Workload(workload), BufferSource::Scalable(kind, name)) => {
+                let meant = workload.kind.name() == kind.name() && workload.key == PodKey::new(&spec.key.namespace, name);
+                meant.then_some((&workload.template, Some(workload.replicas)))
+            }
+            _ => None,
+        })
+    };
+    let mut lost = Vec::new();
+    for located in objects {
+        let Object::CapacityBuffer(buffer) = &located.object else { continue };
+        let spec = &buffer.spec;
+        let why = match template_of(spec) {
+            None => format!("there is no {} in namespace {}", spec.of, spec.key.namespace),
+            Some((template, scale)) => match spec.filled(template, scale) {
+                Ok(_) => continue,
+                Err(why) => why,
+            },
+        };
+        lost.push(format!("{}: keeps no room: {why}", located.name));
+    }
+    lost
 }
 
 /// Node classes whose zones are assumed, and pools whose class is not there.

@@ -103,6 +103,8 @@ fn each_time(objects: &mut [ScenarioObject], f: &mut dyn FnMut(&mut Timestamp)) 
             | ScenarioObject::VolumeAttachment(_)
             | ScenarioObject::LimitRange(_)
             | ScenarioObject::NodeOverlay(_)
+            | ScenarioObject::CapacityBuffer(_)
+            | ScenarioObject::PodTemplate(_)
             | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => {}
         }

@@ -39,6 +39,7 @@ impl Report<'_> {
         let borrowed = world.market.region != self.summary.assumptions.price_region;
         self.nodes(&mut out, borrowed)?;
         self.pending(&mut out)?;
+        self.buffers(&mut out)?;
         self.cost(&mut out, borrowed)?;
         if self.partial {
             writeln!(out, "\n{}: fields named above would change where pods run and were set aside", styled(BAD, "PARTIAL"))?;
@@ -109,6 +110,21 @@ impl Report<'_> {
                     writeln!(out, "{part}")?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn buffers(&self, out: &mut dyn Write) -> io::Result<()> {
+        let buffers = &self.summary.buffers;
+        if buffers.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{}", styled(HEAD, "Room"))?;
+        for row in buffers {
+            let wanted = row.ready + row.coming + row.missing;
+            let left = [(row.coming, "on the way"), (row.missing, "that nothing can be bought for")];
+            let left: String = left.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!(", {number} {what}")).collect();
+            writeln!(out, "  for {} of {} of CapacityBuffer {}{left}", row.ready, count(wanted as usize, "pod"), row.buffer)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anstyle::Style;
 use whittle_model::{Duration, PodKey, Timestamp};
-use whittle_sim::{Sale, TimelineEvent};
+use whittle_sim::{Sale, TimelineEvent, for_whom};
 
 use crate::out::{BAD, GOOD, HEAD, WARN, clock, count};
 
@@ -284,12 +284,12 @@ impl Group {
 
 /// Claims that look the same, in few enough words for one line.
 fn of_claims(event: &TimelineEvent) -> String {
-    let TimelineEvent::Claims { claims, node_pool, pods, types, choice, price, list, rank } = event else { return event.to_string() };
+    let TimelineEvent::Claims { claims, node_pool, pods, room, types, choice, price, list, rank } = event else { return event.to_string() };
     let (names, each) = match claims.as_slice() {
         [only] => (format!("claim {only}"), ""),
         many => (format!("{} claims", many.len()), " each"),
     };
-    let (pods, types) = (count(*pods, "pod"), count(*types, "type"));
+    let (pods, types) = (for_whom(*pods, *room), count(*types, "type"));
     let seen = match (price == list, rank == price) {
         (true, true) => String::new(),
         (false, true) => format!(" (list {list})"),
@@ -385,6 +385,7 @@ mod tests {
             claims: vec![name.to_owned()],
             node_pool: "p".to_owned(),
             pods: 1,
+            room: 0,
             types: 1,
             choice: sale(kind),
             price: whittle_model::Micros(10_000),

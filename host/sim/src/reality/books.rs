@@ -69,6 +69,8 @@ impl Reality {
             | ScenarioObject::VolumeAttachment(_)
             | ScenarioObject::LimitRange(_)
             | ScenarioObject::NodeOverlay(_)
+            | ScenarioObject::CapacityBuffer(_)
+            | ScenarioObject::PodTemplate(_)
             | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => None,
         })

@@ -45,6 +45,8 @@ impl Reality {
                     self.api.overlays.insert(overlay.name.clone(), (*overlay).clone());
                     self.tell(Event::NodeOverlay(overlay));
                 }
+                ScenarioObject::CapacityBuffer(spec) => self.buffers.put(*spec),
+                ScenarioObject::PodTemplate(template) => self.buffers.put_template(*template),
                 ScenarioObject::Budget(budget) => self.put_budget(budget),
                 ScenarioObject::NodePool(pool) => self.put_pool(*pool),
                 ScenarioObject::Claim(claim) => self.find_claim(*claim, shift),
@@ -58,6 +60,7 @@ impl Reality {
                 ScenarioObject::Workload(workload) => self.put_workload(*workload),
             }
         }
+        self.look_at_buffers();
         Ok(())
     }
 
@@ -81,6 +84,8 @@ impl Reality {
             | ScenarioObject::VolumeAttachment(_)
             | ScenarioObject::LimitRange(_)
             | ScenarioObject::NodeOverlay(_)
+            | ScenarioObject::CapacityBuffer(_)
+            | ScenarioObject::PodTemplate(_)
             | ScenarioObject::Budget(_)
             | ScenarioObject::Namespace(..) => None,
         });
@@ -171,8 +176,10 @@ impl Reality {
                     true
                 }
             }
+            ObjectKind::CapacityBuffer => self.buffers.drop(key),
             ObjectKind::Namespace => self.drop_namespace(name),
         };
+        self.look_at_buffers();
         if found { Ok(()) } else { Err(format!("there is no {object} to delete")) }
     }
 
@@ -212,6 +219,7 @@ impl Reality {
         for pod in pods {
             self.delete_pod(&pod);
         }
+        self.buffers.drop_namespace(name);
         if self.api.namespaces.remove(name).is_some() {
             self.scheduler.remove_namespace(name);
             self.tell(Event::NamespaceGone(name.to_owned()));
@@ -231,6 +239,8 @@ fn order(object: &ScenarioObject) -> u8 {
         | ScenarioObject::StorageClass(_)
         | ScenarioObject::LimitRange(_)
         | ScenarioObject::NodeOverlay(_)
+        | ScenarioObject::CapacityBuffer(_)
+        | ScenarioObject::PodTemplate(_)
         | ScenarioObject::Budget(_) => 0,
         ScenarioObject::NodePool(_) | ScenarioObject::Volume(_) => 1,
         ScenarioObject::Claim(_) | ScenarioObject::VolumeClaim(_) => 2,

@@ -45,6 +45,11 @@ impl Managed {
         left.map_or(self.workload.replicas, |left| left.min(self.workload.replicas))
     }
 
+    /// What it was made from.
+    pub(super) const fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
     /// Its pods.
     pub(super) fn members(&self) -> impl Iterator<Item = &PodKey> {
         self.members.iter()
@@ -89,6 +94,7 @@ impl Reality {
         managed.workload.replicas = replicas;
         self.count_later();
         self.reconcile(&id);
+        self.look_at_buffers();
         true
     }
 

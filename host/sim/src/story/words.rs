@@ -46,7 +46,7 @@ impl<'a> Words<'a> {
         let wrong = || format!("{word:?} is not KIND/NAME; write it like: {example}");
         let (kind, name) = word.split_once('/').ok_or_else(wrong)?;
         let kind = ObjectKind::parse(kind).ok_or_else(|| {
-            format!("{kind:?} is no kind a story knows; use deployment, statefulset, replicaset, job, daemonset, pod, node, nodeclaim, nodepool, ec2nodeclass or namespace")
+            format!("{kind:?} is no kind a story knows; use deployment, statefulset, replicaset, job, daemonset, pod, node, nodeclaim, nodepool, ec2nodeclass, capacitybuffer or namespace")
         })?;
         let (namespace, name) = match name.split_once('/') {
             Some(_) if !kind.namespaced() => return Err(format!("a {} has no namespace; write {}/NAME", kind.name(), kind.name())),

@@ -15,8 +15,8 @@ impl std::fmt::Display for TimelineEvent {
             Self::PodsRunning { workload, pods } => write!(f, "{} running", of(workload, pods)),
             Self::PodsSucceeded { workload, pods } => write!(f, "{} succeeded", of(workload, pods)),
             Self::PodsGone { workload, pods } => write!(f, "{} gone", of(workload, pods)),
-            Self::Plan { pods, nodes, packer, cost, greedy, bound, without_policies } => {
-                let what = format!("{} on {}", count(*pods, "pod"), count(*nodes, "new node"));
+            Self::Plan { pods, room, nodes, packer, cost, greedy, bound, without_policies } => {
+                let what = format!("{} on {}", for_whom(*pods, *room), count(*nodes, "new node"));
                 write!(f, "plan: {what}, {cost}/h by {packer}; greedy {greedy}/h, bound {bound}/h")?;
                 without_policies.map_or(Ok(()), |without| write!(f, "; without policies {without}/h"))
             }
@@ -27,9 +27,9 @@ impl std::fmt::Display for TimelineEvent {
                 let then = if *closed { "nothing is bought or moved for want of it" } else { "planned again without it" };
                 write!(f, "policy {policy} failed: {why}; {then}")
             }
-            Self::Claims { claims, node_pool, pods, types, choice, price, list, rank } => {
+            Self::Claims { claims, node_pool, pods, room, types, choice, price, list, rank } => {
                 let each = if claims.len() > 1 { " each" } else { "" };
-                let (claims, pods, types) = (named("claim", claims), count(*pods, "pod"), count(*types, "type"));
+                let (claims, pods, types) = (named("claim", claims), for_whom(*pods, *room), count(*types, "type"));
                 write!(f, "{claims} of nodepool {node_pool} for {pods}{each}: {types}, cheapest {choice} {price}/h")?;
                 if price != list {
                     write!(f, " (list {list})")?;
@@ -91,6 +91,16 @@ fn judged(
         write!(f, ", changed the {what} of {rows}")?;
     }
     vetoes.iter().try_for_each(|(reason, rows)| write!(f, ", vetoed {rows}: {reason}"))
+}
+
+/// `2 pods`, `room for 1 pod`, or `2 pods and room for 1 more`: whom a node is bought for.
+#[must_use]
+pub fn for_whom(pods: usize, room: usize) -> String {
+    match (pods, room) {
+        (pods, 0) => count(pods, "pod"),
+        (0, room) => format!("room for {}", count(room, "pod")),
+        (pods, room) => format!("{} and room for {room} more", count(pods, "pod")),
+    }
 }
 
 fn count(number: usize, what: &str) -> String {
