@@ -74,6 +74,14 @@ struct Waiting<'w> {
     meant: Option<(&'w str, usize)>,
 }
 
+/// Adds a pod to those of its node.
+fn put<'w>(content: &mut Content<'w>, class: usize, pod: &'w PodKey) {
+    match content.last_mut() {
+        Some((last, keys)) if *last == class => keys.push(pod),
+        Some(_) | None => content.push((class, vec![pod])),
+    }
+}
+
 /// Pods that found no room on what exists: class and count.
 pub(crate) type Left = Vec<(usize, usize)>;
 
@@ -141,7 +149,7 @@ impl<'w> Study<'w> {
                 }
                 let node = member.record.node.as_deref();
                 if let Some((name, _)) = node.and_then(|node| nodes.get_key_value(node)) {
-                    self.is_on(name, number, member.key);
+                    put(self.content.entry(*name).or_default(), number, member.key);
                 }
             }
         }
@@ -153,18 +161,10 @@ impl<'w> Study<'w> {
             };
             // What keeps its room on a node that is asked about goes with it.
             if let Some((name, _)) = nodes.get_key_value(name).filter(|(_, pods)| pods.contains(key)) {
-                self.is_on(name, class, key);
+                put(self.content.entry(*name).or_default(), class, key);
             }
         }
         self.touched.clear();
-    }
-
-    fn is_on(&mut self, node: &'w str, class: usize, pod: &'w PodKey) {
-        let content = self.content.entry(node).or_default();
-        match content.last_mut() {
-            Some((last, keys)) if *last == class => keys.push(pod),
-            Some(_) | None => content.push((class, vec![pod])),
-        }
     }
 
     /// Places pods of a class on these bins, in the strictest form that finds room; returns how many found none, and the
