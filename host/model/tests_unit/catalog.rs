@@ -1,3 +1,5 @@
+//! What a catalogue makes of capacity reservations.
+
 use std::sync::Arc;
 
 use super::*;

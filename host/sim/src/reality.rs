@@ -169,6 +169,7 @@ impl Reality {
             Happening::Detach(attachment) => self.detach(&attachment),
             Happening::Count => self.count_budgets(),
             Happening::Restock => self.restock(),
+            Happening::CountHeld => self.count_held(),
             Happening::Reread(kind) => self.reread(kind),
             Happening::Outage(end) => self.outage(end),
             Happening::Readable(kind, name) => self.readable(kind, &name),
@@ -182,7 +183,9 @@ impl Reality {
     pub(crate) fn lists(&self) -> Vec<Event> {
         let api = &self.api;
         let mut events: Vec<Event> = api.node_classes.values().cloned().map(Event::NodeClass).collect();
-        events.extend(api.catalogs.values().cloned().map(Event::Catalog));
+        let counted =
+            |catalog: &std::sync::Arc<whittle_model::Catalog>| self.counted(catalog).unwrap_or_else(|| std::sync::Arc::clone(catalog));
+        events.extend(api.catalogs.values().map(|catalog| Event::Catalog(counted(catalog))));
         events.extend(api.namespaces.iter().map(|(name, labels)| Event::Namespace(name.clone(), labels.clone())));
         events.extend(api.pools.values().cloned().map(|p| Event::NodePool(Box::new(p))));
         events.extend(api.daemon_sets.values().cloned().map(|d| Event::DaemonSet(Box::new(d))));

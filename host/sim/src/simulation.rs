@@ -227,6 +227,7 @@ impl Simulation {
             | Happening::Detach(_)
             | Happening::Count
             | Happening::Restock
+            | Happening::CountHeld
             | Happening::Outage(_)
             | Happening::Readable(..)
             | Happening::Drought(_)

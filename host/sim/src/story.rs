@@ -12,7 +12,7 @@ use words::Words;
 pub(crate) use words::duration;
 
 /// The verbs, for messages.
-const VERBS: &str = "apply, delete, scale, set, wait, until, sold-out, interrupt, price, boot, crash, expect";
+const VERBS: &str = "apply, delete, scale, set, wait, until, sold-out, interrupt, price, reserve, boot, crash, expect";
 
 /// An `until` that names no limit waits this long.
 const PATIENCE: Duration = Duration::minutes(60);
@@ -85,6 +85,13 @@ pub enum Verb {
         zone: String,
         /// The new price of an hour.
         price: Micros,
+    },
+    /// A capacity reservation holds so many instances.
+    Reserve {
+        /// `cr-…`.
+        id: String,
+        /// How many, those that run in it among them.
+        instances: u32,
     },
     /// How long instances bought from now on take to join; `None` is never.
     Boot(Option<Duration>),
@@ -200,6 +207,7 @@ fn verb(text: &str) -> Result<Verb, String> {
         "sold-out" => words.sold_out()?,
         "interrupt" => Verb::Interrupt(words.target()?),
         "price" => words.price()?,
+        "reserve" => words.reserve()?,
         "boot" => Verb::Boot(words.boot()?),
         "crash" => Verb::Crash,
         "expect" => return words.expect(),

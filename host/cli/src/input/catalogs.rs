@@ -49,7 +49,9 @@ impl Catalogs {
             },
             ..defaults
         };
-        build(&options, &self.sources).map(Arc::new).map_err(|error| format!("EC2NodeClass {}: {error}", written.class.name))
+        let mut catalog = build(&options, &self.sources).map_err(|error| format!("EC2NodeClass {}: {error}", written.class.name))?;
+        catalog.reserve(&written.held);
+        Ok(Arc::new(catalog))
     }
 
     /// When there is no EC2NodeClass at all, one for each name that a NodePool or claim gives: who

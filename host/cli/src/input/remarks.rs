@@ -137,11 +137,12 @@ fn buffers(objects: &[&Located<Object>]) -> Vec<String> {
 
 /// Node classes whose zones are assumed, and pools whose class is not there.
 fn classes(objects: &[&Located<Object>]) -> Vec<String> {
-    let (mut names, mut zoneless, mut lost) = (BTreeSet::new(), Vec::new(), Vec::new());
+    let (mut names, mut zoneless, mut held, mut lost) = (BTreeSet::new(), Vec::new(), Vec::new(), Vec::new());
     for located in objects {
         if let Object::NodeClass(class) = &located.object {
             names.insert(class.class.name.as_str());
             zoneless.extend(class.subnets.is_empty().then_some(class.class.name.as_str()));
+            held.extend(class.held.iter().map(|one| one.reservation.id.as_str()));
         }
     }
     for located in objects {
@@ -154,6 +155,12 @@ fn classes(objects: &[&Located<Object>]) -> Vec<String> {
     }
     if !zoneless.is_empty() {
         lost.push(format!("EC2NodeClass {}: no status lists its subnets, one in every zone is assumed", zoneless.join(", ")));
+    }
+    if !held.is_empty() {
+        lost.push(format!(
+            "capacity reservations {}: no status tells how many instances they hold, a story's `reserve` does",
+            held.join(", ")
+        ));
     }
     lost
 }

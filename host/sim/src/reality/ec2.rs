@@ -8,7 +8,7 @@ use whittle_model::{
     Resources, Timestamp, keys,
 };
 
-use super::market::SoldOut;
+use super::market::{RECOUNT, SoldOut, reserved};
 use super::{Boot, Happening, Reality};
 use crate::names;
 use crate::timeline::TimelineEvent;
@@ -54,6 +54,8 @@ pub(crate) struct Ec2 {
     pub(crate) instances: Vec<Instance>,
     /// What cannot be bought.
     pub(crate) sold_out: Vec<SoldOut>,
+    /// How many instances each capacity reservation holds, by id.
+    pub(super) held: BTreeMap<String, u32>,
     /// What node classes come to, by name.
     pub(super) comes_to: BTreeMap<String, ComesTo>,
     /// Micro-dollars an hour times milliseconds, up to the last time accounts were made.
@@ -129,7 +131,12 @@ impl Reality {
                 let answer = Outcome::Launched(launched(&instance));
                 self.accrue();
                 self.boot(&instance);
+                let reserved = instance.provided.reservation.is_some();
                 self.ec2.instances.push(instance);
+                if reserved {
+                    // Whoever ordered it counts it when it is told.
+                    self.recount();
+                }
                 answer
             }
             Err(failure) => Outcome::LaunchFailed { claim: name.to_owned(), failure },
@@ -154,7 +161,8 @@ impl Reality {
             return Err(LaunchFailure::Other("NoOffering".to_owned(), "no offering suits the claim".to_owned()));
         };
         tried.retain(|(_, key)| key.capacity_type == capacity_type);
-        let found = tried.iter().find(|(_, key)| self.for_sale(key)).filter(|_| weather.is_none());
+        let open = |key: &OfferingKey| self.for_sale(key) && reserved(claim, key).is_none_or(|id| self.left(&id) > 0);
+        let found = tried.iter().find(|(_, key)| open(key)).filter(|_| weather.is_none());
         let Some((price, offering)) = found.cloned() else {
             return Err(LaunchFailure::InsufficientCapacity(tried.into_iter().map(|(_, key)| key).collect()));
         };
@@ -180,7 +188,7 @@ impl Reality {
             gone: false,
             capacity: instance_type.map(|t| t.capacity.clone()).unwrap_or_default(),
             allocatable: instance_type.map(|t| t.allocatable.clone()).unwrap_or_default(),
-            provided: self.provided(&claim.node_class, &offering),
+            provided: Provided { reservation: reserved(claim, &offering), ..self.provided(&claim.node_class, &offering) },
             offering,
         };
         self.hosts += 1;
@@ -204,7 +212,11 @@ impl Reality {
             gone: false,
             capacity: status.capacity.clone(),
             allocatable: status.allocatable.clone(),
-            provided: Provided { image: status.image.clone(), ..Provided::default() },
+            provided: Provided {
+                image: status.image.clone(),
+                reservation: claim.labels.get(keys::RESERVATION_ID).cloned(),
+                ..Provided::default()
+            },
             offering,
         });
     }
@@ -258,6 +270,9 @@ impl Reality {
         });
         self.collect(&node.unwrap_or_default());
         self.tell(Event::Outcome(Box::new(gone(claim))));
+        if !self.ec2.held.is_empty() {
+            self.later(RECOUNT, Happening::CountHeld);
+        }
     }
 
     /// EC2 gives notice that it takes the instance of a node back; false when there is none.

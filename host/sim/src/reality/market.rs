@@ -1,9 +1,16 @@
 //! What EC2 has for sale: prices, and what is sold out whatever anybody believes.
 
+use std::sync::Arc;
+
 use whittle_engine::World;
-use whittle_model::{CapacityType, Catalog, Duration, Event, ListedOffer, Micros, NodeClaim, OfferingKey, Timestamp, keys};
+use whittle_model::{
+    CapacityType, Catalog, Duration, Event, Held, ListedOffer, Micros, NodeClaim, OfferingKey, Reservation, Timestamp, keys,
+};
 
 use super::{Happening, Reality};
+
+/// How long after a change reserved instances are counted again, as often as AWS is asked for them.
+pub(super) const RECOUNT: Duration = Duration::minutes(1);
 
 /// Offerings that cannot be bought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +66,53 @@ impl Reality {
         !self.ec2.sold_out.iter().any(|s| s.covers(key))
     }
 
+    /// A capacity reservation holds so many instances from now on.
+    pub(crate) fn hold(&mut self, id: &str, instances: u32) {
+        self.ec2.held.insert(id.to_owned(), instances);
+        self.count_held();
+    }
+
+    /// Instances that may still be launched into a capacity reservation.
+    pub(super) fn left(&self, id: &str) -> u32 {
+        let used = self.ec2.running().filter(|i| i.provided.reservation.as_deref() == Some(id)).count();
+        self.ec2.held.get(id).copied().unwrap_or(0).saturating_sub(u32::try_from(used).unwrap_or(u32::MAX))
+    }
+
+    /// Tells of catalogues in which the number of reserved instances has changed. What was just bought the engine counts by
+    /// itself as soon as it is told; until then nothing is counted anew.
+    pub(super) fn count_held(&mut self) {
+        let told = |launched: Timestamp| self.now.since(launched) > RECOUNT;
+        if self.ec2.running().any(|i| i.provided.reservation.is_some() && !i.given && !told(i.since)) {
+            return self.later(RECOUNT, Happening::CountHeld);
+        }
+        for catalog in self.recount() {
+            self.tell(Event::Catalog(catalog));
+        }
+    }
+
+    /// Counts reserved instances anew; returns the catalogues that changed.
+    pub(super) fn recount(&mut self) -> Vec<Arc<Catalog>> {
+        let changed: Vec<(String, Arc<Catalog>)> =
+            self.api.catalogs.iter().filter_map(|(name, catalog)| Some((name.clone(), self.counted(catalog)?))).collect();
+        self.api.catalogs.extend(changed.iter().cloned());
+        changed.into_iter().map(|(_, catalog)| catalog).collect()
+    }
+
+    /// A catalogue with its reserved instances as many as are left now; `None` when it says so already.
+    pub(super) fn counted(&self, catalog: &Catalog) -> Option<Arc<Catalog>> {
+        let before: Vec<Held> = catalog.held().collect();
+        let count = |one: &Held| {
+            let reservation = Reservation { left: self.left(&one.reservation.id), ..one.reservation.clone() };
+            Held { reservation, ..one.clone() }
+        };
+        let now: Vec<Held> = before.iter().map(count).collect();
+        (now != before).then(|| {
+            let mut catalog = catalog.clone();
+            catalog.reserve(&now);
+            Arc::new(catalog)
+        })
+    }
+
     /// Changes a price; false when nothing is sold under this name.
     pub(crate) fn reprice(&mut self, key: &OfferingKey, price: Micros) -> bool {
         self.accrue();
@@ -67,7 +121,7 @@ impl Reality {
             if catalog.offering(key).is_none() {
                 continue;
             }
-            let catalog = std::sync::Arc::make_mut(catalog);
+            let catalog = Arc::make_mut(catalog);
             let Ok(at) = catalog.types.binary_search_by(|t| t.name.cmp(&key.instance_type)) else { continue };
             for offering in &mut catalog.types[at].offerings {
                 if offering.zone == key.zone && offering.capacity_type == key.capacity_type {
@@ -98,6 +152,7 @@ impl Reality {
                 && claim.requests.fit_in(&instance_type.allocatable)
                 && claim.requirements.iter().all(|want| match (instance_type.labels.get(want.key()), want.key()) {
                     (_, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::INSTANCE_TYPE | keys::REGION) => true,
+                    (_, keys::RESERVATION_ID | keys::RESERVATION_TYPE | keys::RESERVATION_INTERRUPTIBLE) => true,
                     (Some(value), _) => want.allows(value),
                     (None, key) => match instance_type.requirements.get(key) {
                         Some(have) => have.intersects(want) || (have.admits_absence() && want.admits_absence()),
@@ -108,7 +163,15 @@ impl Reality {
             if !suits {
                 continue;
             }
-            for offering in instance_type.offerings.iter().filter(|o| o.available) {
+            for offering in instance_type.offerings.iter().filter(|o| o.available || o.reservation.is_some()) {
+                let reserved = [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE].into_iter().all(|key| {
+                    let value = offering.reservation.as_ref().and_then(|reservation| reservation.label(key));
+                    let want = claim.requirements.get(key);
+                    want.is_none_or(|want| value.map_or_else(|| want.admits_absence(), |value| want.allows(value)))
+                });
+                if !reserved {
+                    continue;
+                }
                 let zone_id = offering.zone_id.is_empty() || wanted(keys::ZONE_ID, &offering.zone_id);
                 if zone_id && wanted(keys::ZONE, &offering.zone) && wanted(keys::CAPACITY_TYPE, offering.capacity_type.name()) {
                     let key = instance_type.key(offering);
@@ -122,6 +185,12 @@ impl Reality {
         }
         all
     }
+}
+
+/// The capacity reservation that a claim is launched into when this is bought for it.
+pub(super) fn reserved(claim: &NodeClaim, key: &OfferingKey) -> Option<String> {
+    let named = claim.requirements.get(keys::RESERVATION_ID).and_then(whittle_model::Requirement::single);
+    named.filter(|_| key.capacity_type == CapacityType::Reserved).map(str::to_owned)
 }
 
 /// Under policies a claim says what to buy: exactly the offerings listed, the first that is for sale.

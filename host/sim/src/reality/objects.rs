@@ -26,6 +26,7 @@ impl Reality {
                     self.tell(Event::NodeClass(class));
                     self.tell(Event::Catalog(catalog));
                     self.comes_to(&name, comes_to);
+                    self.count_held();
                 }
                 ScenarioObject::Namespace(name, labels) => {
                     self.scheduler.apply_namespace(&name, &labels);

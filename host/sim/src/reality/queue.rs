@@ -48,6 +48,8 @@ pub(crate) enum Happening {
     Count,
     /// Something sold out is for sale again.
     Restock,
+    /// Reserved instances are counted again.
+    CountHeld,
     /// The API server goes away until then.
     Outage(Timestamp),
     /// An object that could not be read can be read.

@@ -78,6 +78,7 @@ impl Simulation {
                     )));
                 }
             }
+            Verb::Reserve { id, instances } => self.reality.hold(id, *instances),
             Verb::Boot(delay) => self.reality.boot = Boot::Told(*delay),
             Verb::Crash => self.crash(),
             Verb::Expect(_) => {}

@@ -122,6 +122,12 @@ impl<'a> Words<'a> {
         Ok(Verb::SoldOut { capacity_type, instance_type, zone, lasting })
     }
 
+    pub(super) fn reserve(&mut self) -> Result<Verb, String> {
+        const EXAMPLE: &str = "reserve cr-0123456789abcdef0 2";
+        let id = self.need("the id of a capacity reservation", EXAMPLE)?.to_owned();
+        Ok(Verb::Reserve { id, instances: self.count("how many instances", EXAMPLE)? })
+    }
+
     pub(super) fn target(&mut self) -> Result<Target, String> {
         let word = self.need("a node, oldest or a capacity type", "interrupt oldest")?;
         Ok(match (word, CapacityType::parse(word)) {
