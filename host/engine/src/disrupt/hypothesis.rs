@@ -30,6 +30,10 @@ impl Hypothesis {
         for claim in flying {
             world.put_claim(NodeClaim { deleting: true, ..claim });
         }
+        // Room that is kept on a node that goes counts as what is on it: it is not sought anew before the node's turn comes.
+        for (node, pod) in rooms_on(&world, closed) {
+            settle(&mut world, &pod, &node);
+        }
         for name in closed {
             if let Some(node) = world.nodes.get_mut(*name) {
                 node.cordoned = true;
@@ -106,12 +110,23 @@ impl Hypothesis {
     fn bind(&mut self, plan: &Plan) {
         for (node, pods) in &plan.placed {
             for key in pods {
-                let Some(pod) = self.world.pod(key) else { continue };
-                let phase = PodPhase::Running;
-                self.world.put_pod(&Pod { node: Some(node.clone()), nominated: None, unschedulable: false, phase, ..pod });
+                settle(&mut self.world, key, node);
             }
         }
     }
+}
+
+fn rooms_on(world: &World, nodes: &BTreeSet<&str>) -> Vec<(String, PodKey)> {
+    let going = world.claims.values().filter_map(|claim| Some((claim, world.node_of(claim)?)));
+    let going = going.filter(|(_, node)| nodes.contains(node.name.as_str()));
+    let rooms = going.flat_map(|(claim, node)| world.assigned.pods(&claim.name).map(move |pod| (node.name.clone(), pod.clone())));
+    rooms.filter(|(_, pod)| world.buffers.holds(pod)).collect()
+}
+
+/// Puts a pod on a node, if there still is such a pod.
+fn settle(world: &mut World, key: &PodKey, node: &str) {
+    let Some(pod) = world.pod(key) else { return };
+    world.put_pod(&Pod { node: Some(node.to_owned()), nominated: None, unschedulable: false, phase: PodPhase::Running, ..pod });
 }
 
 /// What a trial changed, as it was.
