@@ -88,6 +88,22 @@ fn outcomes<'w>(world: &'w World, claim: &NodeClaim) -> Vec<(&'w InstanceType, &
     catalog.types.iter().filter(named).flat_map(|t| t.offerings.iter().map(move |o| (t, o))).filter(|(t, o)| open(t, o)).collect()
 }
 
+/// The values of a label that a node of this type, bought so, may show where `asked` is asked of it.
+fn shown<'o>(of_type: &'o InstanceType, offering: &'o Offering, key: &str, asked: Option<&Requirement>) -> Vec<&'o str> {
+    match key {
+        keys::ZONE => vec![&offering.zone],
+        keys::ZONE_ID => vec![&offering.zone_id],
+        keys::CAPACITY_TYPE => vec![offering.capacity_type.name()],
+        _ => match (of_type.labels.get(key), of_type.requirements.get(key)) {
+            (Some(value), _) => vec![value],
+            (None, Some(may)) if may.operator() == Operator::In => {
+                may.values().iter().map(String::as_str).filter(|value| asked.is_none_or(|asked| asked.allows(value))).collect()
+            }
+            (None, _) => Vec::new(),
+        },
+    }
+}
+
 impl<'w> Topology<'w> {
     /// The domains that a claim in a state may come to be in.
     pub(crate) fn reach(&mut self, tables: &Tables<'_>, states: &States, id: StateId, key: KeyId) -> &Set {
@@ -151,14 +167,9 @@ impl<'w> Topology<'w> {
             return own;
         }
         let name = self.keys[key].as_str();
-        let value = |offering: &Offering| match name {
-            keys::ZONE => Some(offering.zone.clone()),
-            keys::ZONE_ID => Some(offering.zone_id.clone()),
-            keys::CAPACITY_TYPE => Some(offering.capacity_type.name().to_owned()),
-            _ => None,
-        };
-        let sold: BTreeSet<String> = outcomes.iter().filter_map(|(_, offering)| value(offering)).collect();
-        let sold = self.domains_of(key, sold.iter().map(String::as_str));
+        let asked = claim.requirements.get(name);
+        let sold: BTreeSet<&str> = outcomes.iter().flat_map(|(of_type, offering)| shown(of_type, offering, name, asked)).collect();
+        let sold = self.domains_of(key, sold.into_iter());
         if !sold.is_empty() {
             return sold;
         }
