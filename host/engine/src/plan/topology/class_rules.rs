@@ -234,7 +234,7 @@ impl<'w> Topology<'w> {
         let of = self.counters[counter as usize];
         let mut brought = Set::default();
         for state in claims {
-            if let Some(domain) = self.reach(tables, states, *state, of.key).single()
+            if let Some(domain) = self.settled_on(tables, states, *state, of.key)
                 && !brought.contains(domain)
                 && self.admits(tables, states, *state, &of)
             {

@@ -122,6 +122,16 @@ impl<'w> Topology<'w> {
         &self.reaches[at][key]
     }
 
+    /// The domain that a claim in a state surely comes to be in: the only one, or that of the label that it will give itself.
+    pub(super) fn settled_on(&mut self, tables: &Tables<'_>, states: &States, id: StateId, key: KeyId) -> Option<u32> {
+        if let Some(only) = self.reach(tables, states, id, key).single() {
+            return Some(only);
+        }
+        let name = &self.keys[key];
+        let given = states.get(id).requirements.get(name).filter(|_| !keys::well_known(name)).and_then(some_value)?;
+        self.domains_of(key, std::iter::once(given.as_str())).single()
+    }
+
     /// The domains in which a node of a state can be bought today.
     pub(super) fn sold_in(&mut self, tables: &Tables<'_>, states: &States, id: StateId, key: KeyId) -> Set {
         let state = states.get(id);
