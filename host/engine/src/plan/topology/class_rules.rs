@@ -14,6 +14,9 @@ use crate::plan::states::{ProfileId, StateId, States};
 use crate::plan::tables::Tables;
 use crate::world::World;
 
+/// What decides which domains a spread rule compares: its key and node filter, what its class may have and tolerates.
+type Compares<'a> = (KeyId, FilterId, Vec<ProfileId>, &'a [Toleration]);
+
 /// A rule of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rule {
@@ -121,7 +124,7 @@ impl<'w> Topology<'w> {
             self.enter_domains(world, tables, states, classes);
         }
         self.watch_flights(world);
-        let mut known: BTreeMap<(KeyId, FilterId, Vec<ProfileId>, &[Toleration]), u32> = BTreeMap::new();
+        let mut known: BTreeMap<Compares<'_>, u32> = BTreeMap::new();
         for class in classes {
             let spreads = class.company.levels.iter().flat_map(|l| &l.keyed).filter(|r| matches!(r.kind, Aim::Spread { .. }));
             let mut counters: Vec<CounterId> = spreads.map(|r| r.counter).collect();
