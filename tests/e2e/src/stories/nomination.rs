@@ -31,7 +31,7 @@ pub(super) fn tell(stage: &Stage<'_>) -> Result<()> {
     }
     // Pods wait no longer than a few seconds for their nominations to be seen: on a machine that needs patience some are
     // bound before.
-    let strays = if patient(1) > 1 { PODS / 4 } else { 0 };
+    let strays = if patient(1) > 1 { PODS / 2 } else { 0 };
     ensure!(elsewhere.len() <= strays, "{} of {PODS} pods are elsewhere:\n{}", elsewhere.len(), elsewhere.join("\n"));
     Ok(())
 }
