@@ -16,6 +16,10 @@ use crate::world::{PodRecord, World};
 /// How long a turn lasts at most. Two writes, the watch's answers and a binding take a few tenths of a second.
 const TURN: Duration = Duration::seconds(2);
 
+/// How long after a turn the next begins. A node that opened has kube-scheduler try every pod that waits, some milliseconds
+/// each, and those that a further event had queued once more: a nomination that comes meanwhile is cleared again.
+const SETTLE: Duration = Duration(300);
+
 /// How long a node that could take pods waits for its turn and in it at most: pods pay for it by waiting longer.
 const PATIENCE: Duration = Duration::seconds(5);
 
@@ -33,6 +37,8 @@ pub(crate) struct Turns {
     waiting: BTreeMap<String, Timestamp>,
     /// Those of them that have their turn, and until when.
     current: BTreeMap<String, Timestamp>,
+    /// When the next turn may begin, after the last one.
+    settled: Option<Timestamp>,
 }
 
 impl Turns {
@@ -49,7 +55,7 @@ impl Turns {
     /// When something changes for a claim that waits although nothing happens.
     fn due(&self, claim: &str) -> Option<Timestamp> {
         let until = *self.waiting.get(claim)?;
-        Some(self.current.values().copied().min().map_or(until, |turn| turn.min(until)))
+        Some(self.current.values().copied().min().or(self.settled).map_or(until, |turn| turn.min(until)))
     }
 
     /// A claim is gone.
@@ -64,14 +70,19 @@ impl Turns {
             let claim = world.claims.get(name).filter(|claim| !claim.deleting)?;
             world.node_of(claim).filter(|_| planned(world, claim)).map(|node| (claim, node))
         };
+        let had = !self.current.is_empty();
         self.current.retain(|name, until| *until > now && joined(name).is_some());
+        if had && self.current.is_empty() {
+            self.settled = Some(now.plus(SETTLE));
+        }
+        self.settled = self.settled.filter(|at| *at > now);
         self.waiting.retain(|name, _| joined(name).is_some_and(|(_, node)| !registered(node)));
         for name in names {
             if joined(name).is_some_and(|(claim, node)| !registered(node) && claim.startup_taints.is_empty() && usable(claim, node)) {
                 self.waiting.entry(name.clone()).or_insert_with(|| now.plus(PATIENCE));
             }
         }
-        if !self.current.is_empty() {
+        if !self.current.is_empty() || self.settled.is_some() {
             return;
         }
         let open_soon = self.waiting.iter().filter(|(_, until)| **until > now);
