@@ -21,7 +21,7 @@ const TURN: Duration = Duration::seconds(2);
 const SETTLE: Duration = Duration(300);
 
 /// How long a node that could take pods waits for its turn and in it at most: pods pay for it by waiting longer.
-const PATIENCE: Duration = Duration::seconds(5);
+const PATIENCE: Duration = Duration::seconds(8);
 
 /// How long a node with planned pods keeps its taint until it is ready: on EKS that takes some ten seconds. Not for
 /// ever: there are networks whose daemons do not tolerate the taint, and without them no node is ever ready.
