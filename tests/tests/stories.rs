@@ -46,3 +46,20 @@ fn every_story_gives_its_golden_answer_twice() {
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
+
+/// They are played in real time by hand, and have no golden answer: what a simulation says of them must not rot meanwhile.
+#[test]
+fn measured_stories_can_be_played() {
+    let root = tree::root();
+    let binary = build_command_line(&root).unwrap();
+    let all = stories(&root, "tests/measured").unwrap();
+    assert_eq!(all.len(), 20);
+    for story in all {
+        let answer = tell(&binary, &root, &story).unwrap();
+        assert_eq!(answer.exit, 0, "{}: {}", story.dir, answer.stderr);
+        let text = fs::read_to_string(root.join(&story.dir).join("story")).unwrap();
+        let verbs = text.lines().filter_map(|line| line.split_whitespace().next());
+        let timed = ["#", "boot", "apply", "scale", "delete", "wait"];
+        assert!(verbs.into_iter().all(|verb| timed.contains(&verb)), "{}: real time knows {timed:?}", story.dir);
+    }
+}

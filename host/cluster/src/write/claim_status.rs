@@ -30,9 +30,8 @@ pub(super) fn update(
     metadata.object("labels", missing(labels, live.metadata.labels.as_ref()));
     metadata.object("annotations", missing(&noted(status), live.metadata.annotations.as_ref()));
     // A claim that somebody else made has none: without it a deletion would leave its node and its instance behind.
-    let finalizers = live.metadata.finalizers.clone().unwrap_or_default();
-    if live.metadata.deletion_timestamp.is_none() && !finalizers.iter().any(|f| f == FINALIZER) {
-        metadata.set("finalizers", json!([finalizers, vec![FINALIZER.to_owned()]].concat()));
+    if let Some(finalizers) = with_finalizer(&live.metadata, FINALIZER) {
+        metadata.set("finalizers", finalizers);
     }
     let was = live.status.clone().unwrap_or_default();
     let mut fields = Fields::default();
@@ -141,6 +140,13 @@ fn pending(kind: &str, status: &ClaimStatus) -> Standing {
         }
         (_, _) => Standing::awaited(kind),
     }
+}
+
+/// The finalizers with `finalizer` among them; `None` when it is there, or the object goes and may be given none.
+pub(super) fn with_finalizer(meta: &ObjectMeta, finalizer: &str) -> Option<Value> {
+    let had = meta.finalizers.clone().unwrap_or_default();
+    let lacks = meta.deletion_timestamp.is_none() && !had.iter().any(|f| f == finalizer);
+    lacks.then(|| json!([had, vec![finalizer.to_owned()]].concat()))
 }
 
 /// The patch that drops `finalizer`, if the object has it; it holds only for the object as it was seen.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use whittle_model::{Labels, keys};
 
 use super::claim::{self, FINALIZER, owner};
+use super::claim_status::with_finalizer;
 use super::patch::{Fields, missing};
 use super::seen::NodeParts;
 use crate::api;
@@ -27,9 +28,8 @@ pub(super) fn register(live: &NodeParts, claim: &api::NodeClaim, labels: &Labels
     let mut annotations = claim.metadata.annotations.clone().unwrap_or_default();
     annotations.remove(keys::OFFERS); // of the launch alone, and long
     metadata.object("annotations", missing(&annotations, live.metadata.annotations.as_ref()));
-    let finalizers = live.metadata.finalizers.clone().unwrap_or_default();
-    if live.metadata.deletion_timestamp.is_none() && !finalizers.iter().any(|f| f == FINALIZER) {
-        metadata.set("finalizers", json!([finalizers, vec![FINALIZER.to_owned()]].concat()));
+    if let Some(finalizers) = with_finalizer(&live.metadata, FINALIZER) {
+        metadata.set("finalizers", finalizers);
     }
     let owners = live.metadata.owner_references.clone().unwrap_or_default();
     let uid = claim.metadata.uid.clone().unwrap_or_default();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use whittle_model::Timestamp;
 
-use super::claim_status::without_finalizer;
+use super::claim_status::{with_finalizer, without_finalizer};
 use super::conditions::{Conditions, Standing};
 use super::patch::{Fields, ObjectPatch, missing};
 use crate::{api, hash};
@@ -51,9 +51,8 @@ pub fn node_class_patch(
         (hash::NODE_CLASS_HASH_VERSION.to_owned(), hash::NODE_CLASS_VERSION.to_owned()),
     ]);
     metadata.object("annotations", missing(&stamp, live.metadata.annotations.as_ref()));
-    let finalizers = live.metadata.finalizers.clone().unwrap_or_default();
-    if live.metadata.deletion_timestamp.is_none() && !finalizers.iter().any(|f| f == FINALIZER) {
-        metadata.set("finalizers", json!([finalizers, vec![FINALIZER.to_owned()]].concat()));
+    if let Some(finalizers) = with_finalizer(&live.metadata, FINALIZER) {
+        metadata.set("finalizers", finalizers);
         metadata.set("resourceVersion", json!(live.metadata.resource_version));
     }
     let mut status = found_fields(live.status.as_ref().unwrap_or(&api::EC2NodeClassStatus::default()), found);

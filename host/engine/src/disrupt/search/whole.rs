@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 use whittle_model::Micros;
 use whittle_model::scorer::ScorerFailure;
 
-use super::{Search, float, less_the_trouble, nodes};
+use super::{STEPS_A_NODE, Search, float, less_the_trouble, nodes};
 use crate::disrupt::candidates::Candidate;
 use crate::disrupt::moves::Move;
 
-/// Steps of the packer for each node there is, and in all.
-const STEPS_A_NODE: u64 = 2_000;
+/// Steps of the packer in all.
 const MOST_STEPS: u64 = 200_000;
 
 impl<'a> Search<'a> {
