@@ -3,8 +3,8 @@
 //! A node that opens has kube-scheduler try every pod that waits, and each try that fails costs the pod its
 //! nomination. Nominations given long before their node opens are therefore lost, and nodes that open one shortly
 //! after the other cost each other's pods theirs. So a node keeps its taint until it could take pods, its pods are
-//! nominated when its turn has come, it opens once their nominations are seen, and the next turn begins when they
-//! are bound. Fuller nodes come first: a pod that is tried before its own node has opened finds little room there.
+//! nominated when its turn has come, it opens once their nominations are seen, and the next turn begins a moment
+//! after they are bound. Fuller nodes come first: a pod that is tried before its own node has opened finds little room there.
 
 use std::collections::BTreeMap;
 
