@@ -165,6 +165,9 @@ impl Engine {
         self.touch(key, now);
         let node = self.world.pods.get(key).and_then(|record| record.node.as_ref());
         drain::left(&self.world, &mut self.ledger, node, key);
+        if let Some(claim) = self.world.assigned.claim(key) {
+            self.ledger.done(claim, Order::Nominate, &key.to_string());
+        }
         self.world.drop_pod(key, true);
         self.batch.trust(key);
         self.room(now);
@@ -342,6 +345,7 @@ impl Engine {
         let asked = self.world.wants(&pod.key);
         let before = self.world.pods.get(&pod.key).and_then(|r| r.node.clone());
         let held = self.world.pods.get(&pod.key).is_some_and(|r| r.node.is_some() && !r.terminal());
+        let meant = self.world.assigned.claim(&pod.key).cloned();
         self.world.put_pod(pod);
         if before != pod.node || held != pod.holds_room() {
             self.touch(&pod.key, now);
@@ -349,11 +353,12 @@ impl Engine {
                 self.room(now);
             }
         }
-        if pod.nominated.is_some() || pod.node.is_some() {
-            let claim = self.world.assigned.claim(&pod.key).cloned();
-            let claim =
-                claim.or_else(|| pod.node.as_ref().and_then(|n| self.world.claim_of(self.world.nodes.get(n)?)).map(|c| c.name.clone()));
-            self.ledger.done(&claim.unwrap_or_default(), Order::Nominate, &pod.key.to_string());
+        if let Some(claim) = meant {
+            if pod.node.is_some() {
+                self.ledger.done(&claim, Order::Nominate, &pod.key.to_string());
+            } else if pod.nominated.is_some() {
+                self.ledger.nominated(&claim, &pod.key, now);
+            }
         }
         if self.world.pending.contains(&pod.key) {
             // A pod that waits and is told again as it was, or nominated, asks for nothing new.

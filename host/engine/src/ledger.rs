@@ -24,6 +24,10 @@ const EVICTION_AGAIN_AFTER: Duration = Duration::seconds(10);
 /// The first wait after a launch that failed for another reason than capacity; it doubles.
 const FIRST_BACK_OFF: Duration = Duration::seconds(1);
 
+/// The first wait after a nomination was seen until it may be given again; it doubles. kube-scheduler takes a nomination
+/// back each time a pod does not fit, and tries the pod again for each that is given.
+const FIRST_NOMINATION_AGAIN: Duration = Duration(100);
+
 /// The span over which garbage is counted.
 const COLLECTED_WITHIN: Duration = Duration::hours(1);
 
@@ -52,8 +56,17 @@ pub(crate) enum Order {
 struct Given {
     /// From when it may be given again.
     again: Timestamp,
-    /// False once its answer was a failure.
+    /// False once it was answered without being done with: a launch that failed, a nomination that is seen.
     outstanding: bool,
+    /// How often it was given before.
+    repeats: u32,
+}
+
+impl Given {
+    /// The order was answered and may be given again after a wait that doubles each time.
+    fn back_off(self, first: Duration, now: Timestamp) -> Self {
+        Self { again: now.plus(Duration(first.0 << self.repeats.min(6))), outstanding: false, ..self }
+    }
 }
 
 /// Orders by the claim they serve, kind and object.
@@ -73,7 +86,6 @@ pub(crate) struct Ledger {
     /// What removals wait for, as it was said last.
     pub(crate) held: BTreeMap<String, String>,
     times: BTreeSet<(Timestamp, String)>,
-    failures: BTreeMap<String, u32>,
     /// Claims that were ordered and that the watch has not shown.
     pub(crate) unseen: BTreeSet<String>,
     /// Claims of our own for which no launch was ever ordered: no instance can exist for them.
@@ -110,7 +122,8 @@ impl Ledger {
             | Order::ReleaseNode
             | Order::ReleaseClaim => LOST_AFTER,
         };
-        self.put(key, Given { again: now.plus(wait), outstanding: true });
+        let repeats = self.orders.get(&key).map_or(0, |given| given.repeats.saturating_add(1));
+        self.put(key, Given { again: now.plus(wait), outstanding: true, repeats });
         true
     }
 
@@ -208,10 +221,17 @@ impl Ledger {
 
     /// The launch failed: it may be ordered again after a wait that doubles each time.
     pub(crate) fn launch_failed(&mut self, claim: &str, now: Timestamp) {
-        let failures = self.failures.entry(claim.to_owned()).or_default();
-        let wait = Duration(FIRST_BACK_OFF.0 << (*failures).min(6));
-        *failures += 1;
-        self.put((claim.to_owned(), Order::Launch, claim.to_owned()), Given { again: now.plus(wait), outstanding: false });
+        let key = (claim.to_owned(), Order::Launch, claim.to_owned());
+        let given = self.orders.get(&key).copied().unwrap_or(Given { again: now, outstanding: true, repeats: 0 });
+        self.put(key, given.back_off(FIRST_BACK_OFF, now));
+    }
+
+    /// A pod is seen to be nominated. Should it lose that, it may be nominated again after a wait that doubles each time.
+    pub(crate) fn nominated(&mut self, claim: &str, pod: &PodKey, now: Timestamp) {
+        let key = (claim.to_owned(), Order::Nominate, pod.to_string());
+        if let Some(given) = self.orders.get(&key).filter(|given| given.outstanding) {
+            self.put(key, given.back_off(FIRST_NOMINATION_AGAIN, now));
+        }
     }
 
     /// Forgets every order that serves a claim that is gone.
@@ -226,7 +246,6 @@ impl Ledger {
         for (claim, order, object) in keys {
             self.done(&claim, order, &object);
         }
-        self.failures.remove(claim);
         self.unseen.remove(claim);
         self.fresh.remove(claim);
         self.condemned.remove(claim);
@@ -314,5 +333,22 @@ mod tests {
             assert_eq!(ledger.next(), Some(now.plus(Duration::seconds(seconds))));
             now = now.plus(Duration::seconds(seconds));
         }
+    }
+
+    #[test]
+    fn nominations_that_are_lost_again_and_again_back_off() {
+        let (mut ledger, pod) = (Ledger::default(), PodKey::new("default", "p"));
+        let mut now = Timestamp(0);
+        for wait in [100, 200, 400, 800, 1600, 3200, 6400, 6400] {
+            assert!(ledger.admit("a", Order::Nominate, "default/p", now));
+            now = now.plus(Duration(20));
+            ledger.nominated("a", &pod, now);
+            ledger.nominated("a", &pod, now.plus(Duration(5))); // told again as it was
+            assert!(!ledger.admit("a", Order::Nominate, "default/p", now.plus(Duration(wait - 1))));
+            assert_eq!(ledger.next(), Some(now.plus(Duration(wait))));
+            now = now.plus(Duration(wait));
+        }
+        ledger.done("a", Order::Nominate, "default/p");
+        assert_eq!(ledger, Ledger::default(), "bound");
     }
 }

@@ -78,6 +78,9 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> Provi
         round.world.put_claim(node.claim);
     }
     for mut unplaced in plan.unplaced {
+        for pod in &unplaced.pods {
+            round.world.assigned.clear(pod); // what an earlier plan meant them for is not theirs any more
+        }
         unplaced.pods.retain(|pod| !round.world.buffers.holds(pod));
         if !unplaced.pods.is_empty() {
             round.report.steps.push(Step::Unplaced(Box::new(unplaced)));
@@ -91,17 +94,25 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> Provi
     Provisioned { hungry, ask_again: ask_again.filter(|_| hungry).map(|span| round.now.plus(span)), expected }
 }
 
-/// Pods that were given room on a node of ours that is still starting wait for that node.
+/// Pods that were given room on a node of ours that is still starting wait for that node; those that were given room
+/// on one in use wait for none.
 fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
     let claim = match world.nodes.get(on) {
         Some(node) => world.claim_of(node).filter(|c| c.status.initialized.is_none()).map(|c| c.name.clone()),
         None => Some(on.to_owned()),
     };
-    if let Some(claim) = claim {
-        for pod in pods {
-            world.assigned.set(pod.clone(), &claim);
+    match claim {
+        Some(claim) => {
+            for pod in pods {
+                world.assigned.set(pod.clone(), &claim);
+            }
+            world.touched.insert(claim);
         }
-        world.touched.insert(claim);
+        None => {
+            for pod in pods {
+                world.assigned.clear(pod);
+            }
+        }
     }
 }
 

@@ -5,13 +5,18 @@
 //! after the other cost each other's pods theirs. So a node keeps its taint until it could take pods, its pods are
 //! nominated when its turn has come, it opens once their nominations are seen, and the next turn begins a moment
 //! after they are bound. Fuller nodes come first: a pod that is tried before its own node has opened finds little room there.
+//!
+//! Pods that must be together on one node are worse off: where one of them finds room elsewhere, the others can go nowhere
+//! but there, and there may be no room for them. So nodes that such pods are planned for come before all others, which
+//! wait a while for them to join. That others are full does not help: one of their own pods that may not be bound yet, as
+//! its spread wants others bound first, leaves its room to whoever is tried next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Duration, Node, NodeClaim, Timestamp, keys, resources};
+use whittle_model::{Duration, Node, NodeClaim, PodKey, Timestamp, keys, resources};
 
-use crate::world::{PodRecord, World};
+use crate::world::{PodRecord, Shape, World};
 
 /// How long a turn lasts at most. Two writes, the watch's answers and a binding take a few tenths of a second.
 const TURN: Duration = Duration::seconds(2);
@@ -22,6 +27,9 @@ const SETTLE: Duration = Duration(300);
 
 /// How long a node that could take pods waits for its turn and in it at most: pods pay for it by waiting longer.
 const PATIENCE: Duration = Duration::seconds(8);
+
+/// What remains of that for its turn when it waited for the node of pods that must be together.
+const TURN_AT_LAST: Duration = Duration::seconds(3);
 
 /// How long a node with planned pods keeps its taint until it is ready: on EKS that takes some ten seconds. Not for
 /// ever: there are networks whose daemons do not tolerate the taint, and without them no node is ever ready.
@@ -39,6 +47,8 @@ pub(crate) struct Turns {
     current: BTreeMap<String, Timestamp>,
     /// When the next turn may begin, after the last one.
     settled: Option<Timestamp>,
+    /// Whether nodes wait for one that has not joined.
+    expecting: bool,
 }
 
 impl Turns {
@@ -52,10 +62,11 @@ impl Turns {
         self.current.contains_key(claim)
     }
 
-    /// When something changes for a claim that waits although nothing happens.
-    fn due(&self, claim: &str) -> Option<Timestamp> {
+    /// When something changes for a claim that waits although nothing happens, seen from now.
+    fn due(&self, claim: &str, now: Timestamp) -> Option<Timestamp> {
         let until = *self.waiting.get(claim)?;
-        Some(self.current.values().copied().min().or(self.settled).map_or(until, |turn| turn.min(until)))
+        let at_last = Some(turn_at_last(until)).filter(|at| self.expecting && *at > now);
+        Some(self.current.values().copied().min().or(self.settled).or(at_last).map_or(until, |turn| turn.min(until)))
     }
 
     /// A claim is gone.
@@ -85,11 +96,24 @@ impl Turns {
         if !self.current.is_empty() || self.settled.is_some() {
             return;
         }
-        let open_soon = self.waiting.iter().filter(|(_, until)| **until > now);
-        let mut next: Vec<(i64, &String)> =
-            open_soon.filter_map(|(name, _)| joined(name).map(|(claim, node)| (room(claim, node), name))).collect();
-        next.sort_unstable();
-        let turns: Vec<String> = next.iter().take(next.len().div_ceil(WAVES)).map(|(_, name)| (*name).clone()).collect();
+        let together = together(world);
+        let open_soon: Vec<(&String, &NodeClaim, &Node)> = self
+            .waiting
+            .iter()
+            .filter(|(_, until)| **until > now)
+            .filter_map(|(name, _)| joined(name).map(|(claim, node)| (name, claim, node)))
+            .collect();
+        let expects = |(name, ..): &(&String, &NodeClaim, &Node)| {
+            turn_at_last(self.waiting[*name]) > now && together.iter().any(|of| !self.waiting.contains_key(*of))
+        };
+        let (expecting, mut next): (Vec<_>, Vec<_>) = open_soon.into_iter().partition(expects);
+        let first = |name: &String| together.contains(name);
+        next.sort_by_cached_key(|(name, claim, node)| (!first(name), room(claim, node), *name));
+        let mut turns: Vec<String> = next.iter().take(next.len().div_ceil(WAVES)).map(|(name, ..)| (*name).clone()).collect();
+        if turns.first().is_some_and(&first) {
+            turns.retain(first);
+        }
+        self.expecting = !expecting.is_empty();
         for name in turns {
             let until = now.plus(TURN);
             if let Some(latest) = self.waiting.get_mut(&name) {
@@ -102,7 +126,7 @@ impl Turns {
 
 /// Until when a node that joined keeps its taint, seen from now; `None` when it is to be registered.
 pub(crate) fn held_until(world: &World, turns: &Turns, claim: &NodeClaim, node: &Node, now: Timestamp) -> Option<Timestamp> {
-    if let Some(until) = turns.due(&claim.name) {
+    if let Some(until) = turns.due(&claim.name, now) {
         let opens = turns.has(&claim.name) && awaited(world, claim, node);
         return Some(until).filter(|_| !opens && turns.waiting[&claim.name] > now);
     }
@@ -124,6 +148,28 @@ fn planned(world: &World, claim: &NodeClaim) -> bool {
     let waits = |record: &PodRecord| record.node.is_none();
     world.settings.nominates()
         && world.assigned.pods(&claim.name).any(|pod| !world.buffers.holds(pod) && world.pods.get(pod).is_some_and(waits))
+}
+
+/// Until when a node may wait for others before it has its own turn.
+fn turn_at_last(latest: Timestamp) -> Timestamp {
+    latest.plus(Duration(-TURN_AT_LAST.0))
+}
+
+/// Claims whose planned pods must be on one node with others, and whose node is not open yet.
+fn together(world: &World) -> BTreeSet<&String> {
+    let on_one_node = |shape: &Shape| shape.pod_affinity.iter().any(|term| term.topology_key == keys::HOSTNAME);
+    if !world.shapes.values().any(on_one_node) {
+        return BTreeSet::new();
+    }
+    let to_come = |name: &String| {
+        let claim = world.claims.get(name).filter(|claim| !claim.deleting);
+        claim.is_some_and(|claim| world.node_of(claim).is_none_or(|node| !registered(node)))
+    };
+    let waits = |pod: &PodKey| {
+        let record = world.pods.get(pod).filter(|record| record.node.is_none() && !world.buffers.holds(pod));
+        record.is_some_and(|record| on_one_node(world.shape_of(record)))
+    };
+    world.assigned.iter().filter(|(pod, claim)| waits(pod) && to_come(claim)).map(|(_, claim)| claim).collect()
 }
 
 /// Whether the pods that are planned for a node are seen to be nominated to it.

@@ -11,7 +11,7 @@ use common::random::{Cluster, Dice};
 use common::{NOW, leave};
 use whittle_engine::report::Step;
 use whittle_engine::{Engine, Plan};
-use whittle_model::{Event, ListPrice, Micros, NodeClaim, Packing, Pod, PodKey, Settings};
+use whittle_model::{Event, ListPrice, Micros, Node, NodeClaim, Packing, Pod, PodKey, Settings, taint};
 
 /// Clusters without and with constraints; together some ten seconds.
 const PLAIN: u64 = 300;
@@ -127,6 +127,28 @@ fn hold(cluster: &Cluster, seed: u64, tally: &mut Tally) {
     asks::count(&mut tally.asks, housed.iter());
     tally.bought += plan.nodes.len();
     tally.placed += plan.placed.values().map(Vec::len).sum::<usize>();
+    astray(engine, seed);
+}
+
+/// kube-scheduler goes its own way: it binds some pods to other nodes, and the nominations of others, right once or never, stay.
+fn astray(mut engine: Engine, seed: u64) {
+    let mut dice = Dice(seed ^ 0xa57a);
+    let nodes: Vec<Node> = engine.world().nodes().cloned().collect();
+    if nodes.is_empty() {
+        return;
+    }
+    for pod in engine.world().pending().cloned().collect::<Vec<PodKey>>() {
+        let Some(mut pod) = engine.world().pod(&pod) else { continue };
+        let node = &nodes[dice.below(nodes.len())];
+        match dice.below(8) {
+            0 if taint::untolerated(&node.taints, &pod.tolerations).is_none() => pod.node = Some(node.name.clone()),
+            1..=4 => pod.nominated = Some(node.name.clone()),
+            _ => continue,
+        }
+        engine.handle(&Event::Pod(Box::new(pod)), NOW);
+    }
+    let plan = engine.plan(NOW, &mut ListPrice);
+    check(&engine, &plan, seed, "astray");
 }
 
 #[test]

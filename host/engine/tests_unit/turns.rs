@@ -1,7 +1,7 @@
 //! Whose node is opened when.
 
 use super::*;
-use whittle_model::{Duration, Pod, PodKey, Resources, Taint};
+use whittle_model::{Duration, Pod, PodAffinityTerm, PodKey, Resources, Taint};
 
 /// A world with nodes that joined, each with one pod of the given CPU planned for it.
 fn world(pods: &[i64]) -> World {
@@ -106,6 +106,34 @@ fn nobody_waits_for_ever() {
     for (at, is_held) in [(2999, true), (3000, false)] {
         assert_eq!(held(&world, &turns, "c0", Timestamp(at)), is_held, "at {at}");
     }
+}
+
+#[test]
+fn nodes_wait_for_that_of_pods_that_must_be_together() {
+    let (mut world, mut turns) = (world(&[3900, 3000, 1000]), Turns::default());
+    let beside = PodAffinityTerm {
+        topology_key: keys::HOSTNAME.to_owned(),
+        namespaces: vec!["default".to_owned()],
+        namespace_selector: None,
+        selector: whittle_model::LabelSelector::default(),
+    };
+    change_pod(&mut world, "p2", |pod| pod.pod_affinity = vec![beside]);
+    let to_come = world.nodes["n2"].clone();
+    world.drop_node("n2");
+    turns.advance(&world, names(&world).iter(), Timestamp(0));
+    assert!(!turns.has("c0") && !turns.has("c1"), "they might draw one of those that must be together");
+    let until = |turns: &Turns, now| held_until(&world, turns, &world.claims["c0"], &world.nodes["n0"], Timestamp(now));
+    assert_eq!(until(&turns, 0), Some(Timestamp(5000)));
+    let mut patient = turns.clone();
+    patient.advance(&world, names(&world).iter(), Timestamp(4999));
+    assert!(!patient.has("c0"));
+    patient.advance(&world, names(&world).iter(), Timestamp(5000));
+    assert!(patient.has("c0"), "not for ever");
+    assert_eq!(until(&patient, 5000), Some(Timestamp(7000)));
+    // Theirs joins, and comes first though another is fuller.
+    world.put_node(to_come);
+    turns.advance(&world, names(&world).iter(), Timestamp(2000));
+    assert!(turns.has("c2") && !turns.has("c0") && !turns.has("c1"));
 }
 
 #[test]

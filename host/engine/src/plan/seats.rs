@@ -12,7 +12,7 @@ use super::limits::Remaining;
 use super::states::StateId;
 use super::topology::asks::Aim;
 use super::topology::tally::{CounterId, Tally};
-use super::topology::wishes::{Asking, Wish};
+use super::topology::wishes::{Asking, Outcome, Wish};
 use crate::world::World;
 
 /// Who sits where on what exists, by class.
@@ -109,7 +109,7 @@ pub(crate) fn place<'w>(
     let mut released: BTreeSet<&PodKey> = BTreeSet::new();
     loop {
         let mut tally = running.clone();
-        let kept = keep(world, bench, bins, &mut tally, &released);
+        let (kept, company) = keep(world, bench, bins, &mut tally, &released);
         let mut seats = Seats::new(bench.classes, &kept);
         let mut seated = tally.clone();
         let draft = fill(bench, bins, &mut tally, &mut seats, &kept, remaining);
@@ -119,10 +119,8 @@ pub(crate) fn place<'w>(
         let before = released.len();
         if kept.iter().any(|k| k.doubtful) {
             let askers = askers(bench, bins, &kept, &draft);
-            let holds = |k: &Kept<'_>| {
-                let counts = (running, &askers, &tally);
-                bench.topology.holds(bench.classes[k.class].required(), bins.reach(k.bin), counts)
-            };
+            let outcome = Outcome { before: running, after: &tally, askers: &askers, company: &company };
+            let holds = |k: &Kept<'_>| bench.topology.holds(bench.classes[k.class].required(), bins.reach(k.bin), &outcome);
             let broken: Vec<&PodKey> = kept.iter().filter(|k| k.doubtful && !holds(k)).map(|k| k.key).collect();
             released.extend(broken);
         }
@@ -159,14 +157,14 @@ fn askers(bench: &mut Bench<'_, '_>, bins: &Bins<'_>, kept: &[Kept<'_>], draft: 
 }
 
 /// Leaves pods where they were meant to go, as far as they still may. Each is asked again as long as that
-/// lets more of them stay; the rest stay on trial.
+/// lets more of them stay; the rest stay on trial. Returns also the counts without those on trial that need company.
 fn keep<'w>(
     world: &'w World,
     bench: &mut Bench<'_, 'w>,
     bins: &mut Bins<'w>,
     tally: &mut Tally,
     released: &BTreeSet<&PodKey>,
-) -> Vec<Kept<'w>> {
+) -> (Vec<Kept<'w>>, Tally) {
     let (classes, topology, states) = (bench.classes, &*bench.topology, &*bench.states);
     let mut meant: Vec<(usize, &'w PodKey, usize)> = Vec::new();
     for (number, class) in classes.iter().enumerate() {
@@ -180,6 +178,7 @@ fn keep<'w>(
     });
     let mut kept: Vec<Kept<'w>> = Vec::new();
     let mut wishes: Vec<Wish> = Vec::new();
+    let mut company = Tally::default();
     for doubtful in [false, true] {
         loop {
             let before = meant.len();
@@ -195,6 +194,9 @@ fn keep<'w>(
                 });
                 if stays {
                     bins.place(*bin, class, 1, topology, tally);
+                    if doubtful && !class.required().needs_company() {
+                        bins.count(*bin, class, 1, topology, &mut company);
+                    }
                     kept.push(Kept { class: *number, key, bin: *bin, doubtful });
                 }
                 !stays
@@ -203,8 +205,11 @@ fn keep<'w>(
                 break;
             }
         }
+        if !doubtful {
+            company.clone_from(tally);
+        }
     }
-    kept
+    (kept, company)
 }
 
 /// Places what was not kept.

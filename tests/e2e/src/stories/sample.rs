@@ -32,9 +32,11 @@ pub(super) fn tell(stage: &Stage<'_>) -> Result<()> {
         until(&format!("{wanted} pods of every kind run"), 180, || stage.bed.kube.all_run("story=sample", wanted))?;
         let (plans, planned) = plans(&controller.log());
         if wave == 0 {
-            // There was nothing before: whoever was not taken where it was planned first was planned once more. On a machine
-            // that needs patience nominations come late.
-            ensure!(planned == wanted as u64 || patient(1) > 1, "{planned} pods were planned for the {wanted} of the first wave");
+            // There was nothing before: whoever was not taken where it was planned first was planned once more. A pod whose
+            // spread wants others bound first may find its room taken when it is tried again. On a machine that needs
+            // patience nominations come late.
+            let again = planned - wanted as u64;
+            ensure!(again * 20 <= wanted as u64 || patient(1) > 1, "{again} of the {wanted} pods of the first wave were planned again");
         }
         ensure!(plans - before <= 1 + ROUNDS, "wave {wave} took {} plans", plans - before);
         before = plans;

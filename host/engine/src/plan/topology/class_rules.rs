@@ -54,6 +54,11 @@ pub(crate) struct Company {
 }
 
 impl Level {
+    /// Whether others have to be where such a pod is.
+    pub(crate) fn needs_company(&self) -> bool {
+        self.host.iter().chain(&self.keyed).any(|rule| rule.kind == Aim::Near)
+    }
+
     /// What a place that refused may come to depend on: counts that let more pods in as they grow.
     pub(crate) fn loosening(&self) -> impl Iterator<Item = CounterId> + '_ {
         let keyed = self.keyed.iter().filter(|rule| rule.kind != Aim::Apart);

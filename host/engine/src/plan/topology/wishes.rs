@@ -41,6 +41,18 @@ pub(crate) struct Wish {
     pub(crate) caps: SmallVec<[(CounterId, u32); 1]>,
 }
 
+/// What a plan comes to for those whose rules could not be checked when they were seated.
+pub(crate) struct Outcome<'t> {
+    /// The counts before the plan.
+    pub(crate) before: &'t Tally,
+    /// The counts after it.
+    pub(crate) after: &'t Tally,
+    /// Its pods that are counted where they spread, by counter and domain: any others can be bound after them.
+    pub(crate) askers: &'t BTreeMap<(CounterId, u32), u32>,
+    /// The counts of those who are there whatever becomes of pods that need company.
+    pub(crate) company: &'t Tally,
+}
+
 impl Wish {
     /// Whether a claim with these pods, whose domain is open, may settle on a domain: they come along.
     pub(crate) fn bears(&self, local: &Local, domain: u32, tally: &Tally) -> bool {
@@ -96,24 +108,22 @@ impl Topology<'_> {
         wish
     }
 
-    /// Whether the keyed rules of a level can hold in some order of binding, of a pod that is in these domains:
-    /// by the counts before a plan, of those of its pods that ask the same, and after it.
-    pub(crate) fn holds(
-        &self,
-        level: &Level,
-        reach: &[Set],
-        (before, askers, after): (&Tally, &BTreeMap<(CounterId, u32), u32>, &Tally),
-    ) -> bool {
+    /// Whether the keyed rules of a level can hold in some order of binding, of a pod that is in these domains.
+    pub(crate) fn holds(&self, level: &Level, reach: &[Set], outcome: &Outcome<'_>) -> bool {
         level.keyed.iter().all(|rule| {
-            let (count, me) = (&after.0[rule.counter as usize], u32::from(rule.me));
-            let Some(domain) = reach[rule.key].single() else { return rule.kind == Aim::Apart };
+            let (count, me) = (&outcome.after.0[rule.counter as usize], u32::from(rule.me));
+            if rule.kind == Aim::Apart {
+                return reach[rule.key].iter().all(|domain| count.at(domain) <= me);
+            }
+            let Some(domain) = reach[rule.key].single() else { return false };
             match rule.kind {
                 Aim::Spread { skew, min_domains } => {
-                    let asking = askers.get(&(rule.counter, domain)).copied().unwrap_or(0);
-                    before.0[rule.counter as usize].sure(domain) + asking <= self.least(rule, min_domains, after) + skew
+                    let asking = outcome.askers.get(&(rule.counter, domain)).copied().unwrap_or(0);
+                    outcome.before.0[rule.counter as usize].sure(domain) + asking <= self.least(rule, min_domains, outcome.after) + skew
                 }
-                Aim::Near => count.sure(domain) > me || count.total == me,
-                Aim::Apart => count.sure(domain) <= me,
+                // Those who need company themselves are none to each other: somebody has to be the first.
+                Aim::Near => outcome.company.0[rule.counter as usize].sure(domain) > 0 || (rule.me && count.total == 1),
+                Aim::Apart => true,
             }
         })
     }
@@ -129,7 +139,7 @@ impl Topology<'_> {
         let (count, me) = (&after.0[rule.counter as usize], u32::from(rule.me));
         match rule.kind {
             Aim::Apart => reach.iter().all(|domain| count.at(domain) <= me),
-            Aim::Near => !reach.is_empty() && (count.total == me || reach.iter().all(|domain| count.sure(domain) > me)),
+            Aim::Near => !reach.is_empty() && ((rule.me && count.total == 1) || reach.iter().all(|domain| count.sure(domain) > me)),
             Aim::Spread { skew, min_domains } => {
                 let mut compared = self.eligible[rule.eligible as usize].1.clone();
                 compared.add(brought);
