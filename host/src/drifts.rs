@@ -1,10 +1,10 @@
-//! Compares instances with what their EC2NodeClasses come to, and says what the engine has not been told of yet. What must
-//! not enter: what is done about a difference.
+//! Compares instances with what their EC2NodeClasses come to, and says what the engine has not been told of yet: how they
+//! differ, and that the capacity block is about to end in which they are. What must not enter: what is done about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_cloud::fleet::InstanceFacts;
-use whittle_model::{CapacityType, Event, provider_drift};
+use whittle_model::{CapacityType, Event, Interruption, provider_drift};
 
 use crate::shelf::Shelf;
 
@@ -12,6 +12,8 @@ use crate::shelf::Shelf;
 #[derive(Debug, Default)]
 pub struct Drifts {
     told: BTreeMap<String, Option<&'static str>>,
+    /// Instances that were told of because their reservation is about to end.
+    ending: BTreeSet<String>,
     /// Whether it matters in which reservation an instance runs.
     reservations: bool,
 }
@@ -19,7 +21,7 @@ pub struct Drifts {
 impl Drifts {
     /// Nothing told yet.
     pub fn new(reservations: bool) -> Self {
-        Self { told: BTreeMap::new(), reservations }
+        Self { reservations, ..Self::default() }
     }
 
     /// What is new since the last time. A claim that was never told of is told of when its instance differs, or when its
@@ -28,6 +30,7 @@ impl Drifts {
         let known = shelf.open();
         let by_id: BTreeMap<&str, &InstanceFacts> = instances.iter().map(|facts| (facts.provider_id.as_str(), facts)).collect();
         self.told.retain(|claim, _| known.users.contains_key(claim));
+        self.ending.retain(|instance| by_id.contains_key(instance.as_str()));
         let mut news = Vec::new();
         for (claim, (class, _)) in &known.users {
             let about = known.claims.get(claim);
@@ -35,6 +38,11 @@ impl Drifts {
             let bought = about.capacity_type == Some(CapacityType::Reserved);
             let labels = ready.catalog.get(&facts.instance_type).map(|found| &found.labels);
             let comes_to = ready.class.resolved.comes_to(self.reservations);
+            let ends = bought && facts.reservation.as_ref().is_some_and(|id| ready.class.resolved.about_to_end(id));
+            if ends && self.ending.insert(facts.provider_id.clone()) {
+                let what = Interruption::CapacityReservationInterrupted;
+                news.push(Event::Interrupted { provider_id: facts.provider_id.clone(), what });
+            }
             let reason = provider_drift(&comes_to, &facts.provided(bought), labels);
             let stale = reason.is_some() || about.drifted_by_provider;
             if self.told.get(claim).map_or(stale, |told| *told != reason) {

@@ -684,6 +684,11 @@ async fn capacity_reservations() {
     // 22:20 is forty minutes before the end of the block.
     let later = bed.resolve(&class(terms.clone()), Timestamp(1_700_000_400_000)).await;
     assert_eq!(later.capacity_reservations[1].found.state.as_deref(), Some("expiring"));
+    let launched_into =
+        |resolved: &Resolved| resolved.held().into_iter().map(|h| (h.reservation.id, h.reservation.left)).collect::<Vec<_>>();
+    assert_eq!(launched_into(&resolved), [("cr-1".to_owned(), 4), ("cr-2".to_owned(), 4)]);
+    assert_eq!(launched_into(&later), [("cr-1".to_owned(), 4)], "nothing starts in a block that is about to end");
+    assert_eq!(["cr-1", "cr-2"].map(|id| (resolved.about_to_end(id), later.about_to_end(id))), [(false, false), (false, true)]);
     let bed = Bed::new(ClassSettings { reserved_capacity: false, ..settings() }).await;
     let resolved = bed.resolve(&class(terms), START).await;
     assert_eq!((resolved.condition(ConditionKind::CapacityReservationsReady), resolved.capacity_reservations.len()), (None, 0));

@@ -11,14 +11,14 @@ use crate::fleet::{
 
 fn plan(capacity_type: CapacityType) -> Plan {
     let picks = [("c5.large", "a"), ("m5.large", "b")];
-    let picks = picks.map(|(t, zone)| Pick { instance_type: t.to_owned(), zone: zone.to_owned(), priority: 1 });
+    let picks = picks.map(|(t, zone)| Pick { instance_type: t.to_owned(), zone: zone.to_owned(), reservation: None, priority: 1 });
     let boots = |image: &str| Boots { template: "t".to_owned(), image: image.to_owned() };
     Plan {
         group: "g".to_owned(),
         capacity_type,
         ranking: Ranking::Ec2,
         picks: picks.into(),
-        boots: [("c5.large".to_owned(), boots("ami-c")), ("m5.large".to_owned(), boots("ami-m"))].into(),
+        boots: [(("c5.large".to_owned(), None), boots("ami-c")), (("m5.large".to_owned(), None), boots("ami-m"))].into(),
         templates: BTreeMap::new(),
         tags: BTreeMap::new(),
         context: None,

@@ -134,6 +134,43 @@ fn filters_and_capacity_type() {
 }
 
 #[test]
+fn reservations_of_one_kind_go_before_all_else_and_to_those_alone_who_may_be_in_one() {
+    let held = |id: &str, of_type: &str, zone: &str, (block, interruptible): (bool, bool), left| {
+        let reservation = Held { id: id.to_owned(), block, interruptible, left };
+        whittle_model::Held { reservation, instance_type: of_type.to_owned(), zone: zone.to_owned() }
+    };
+    let (plain, block, lent) = ((false, false), (true, false), (false, true));
+    let named = |key, value: &'static str| claim(&[(key, &[value][..])]);
+    let of = |held: &[whittle_model::Held], claim: &NodeClaim| {
+        let mut catalog = catalog(&["c5.large 30000000 10", "m5.large 40000000 35"]);
+        catalog.reserve(held);
+        let selection = select(claim, &catalog, &BTreeSet::new(), &|_| true);
+        let picks =
+            selection.iter().flat_map(|s| &s.picks).map(|p| (p.reservation.as_ref().map_or("none", |r| &r.id).to_owned(), p.zone.clone()));
+        picks.map(|(id, zone)| format!("{id}/{zone}")).collect::<Vec<_>>().join(" ")
+    };
+    let two = [held("cr-1", "m5.large", "a", plain, 1), held("cr-2", "m5.large", "a", plain, 2), held("cr-3", "m5.large", "b", plain, 1)];
+    let kinds = [held("cr-1", "c5.large", "a", lent, 5), held("cr-2", "m5.large", "b", plain, 1), held("cr-3", "m5.large", "b", block, 1)];
+    let blocks = [held("cr-1", "m5.large", "a", block, 1), held("cr-2", "m5.large", "b", block, 3)];
+    let full = [held("cr-1", "m5.large", "a", plain, 0)];
+    let no_reservation = NodeClaim { requirements: [Requirement::absent(keys::RESERVATION_ID)].into_iter().collect(), ..claim(&[]) };
+    for (case, held, claim, golden) in [
+        ("of one type in one zone that with most left", &two[..], claim(&[]), "cr-2/a cr-3/b"),
+        ("the one that is named", &two, named(keys::RESERVATION_ID, "cr-1"), "cr-1/a"),
+        ("the cheapest decides on the kind", &kinds, claim(&[]), "cr-1/a"),
+        ("a kind by its label", &kinds, named(keys::RESERVATION_TYPE, "capacity-block"), "cr-3/b"),
+        ("those that stay", &kinds, named(keys::RESERVATION_INTERRUPTIBLE, "false"), "cr-2/b"),
+        ("one block alone", &blocks, claim(&[]), "cr-2/b"),
+        ("a reservation that there is not", &two, named(keys::RESERVATION_ID, "cr-9"), ""),
+        ("none on demand", &two, claim(&[ON_DEMAND]), "none/a none/b none/a none/b"),
+        ("full ones are not for sale", &full, claim(&[(keys::ZONE, &["a"]), SPOT]), "none/a none/a"),
+        ("whoever may be in none", &two, no_reservation, "none/a none/b none/a none/b"),
+    ] {
+        assert_eq!(of(held, &claim), golden, "{case}");
+    }
+}
+
+#[test]
 fn what_is_too_small_sold_out_unavailable_or_cannot_boot_is_left_out() {
     let mut catalog = catalog(&["c5.large 30", "m5.large 40"]);
     let claim_of = |cpu| NodeClaim { requests: Resources::of(&[("cpu", cpu)]), ..claim(&[]) };

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use whittle_model::{
-    Action, CapacityType, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, Node, NodeClaim, OfferingKey, Resources,
-    Timestamp, keys,
+    Action, ClaimStatus, Duration, InstanceType, Labels, LaunchFailure, Launched, Node, NodeClaim, OfferingKey, Resources, Timestamp, keys,
 };
 
 use crate::drain;
@@ -351,9 +350,8 @@ fn labels_of(instance_type: &InstanceType, claim: &NodeClaim, launched: &Launche
     if let Some(offering) = bought {
         labels.insert(keys::ZONE_ID.to_owned(), offering.zone_id.clone());
     }
-    let named = claim.requirements.get(keys::RESERVATION_ID).and_then(whittle_model::Requirement::single);
-    let reserved = instance_type.offerings.iter().filter_map(|o| o.reservation.as_ref()).find(|r| Some(r.id.as_str()) == named);
-    if let Some(reservation) = reserved.filter(|_| launched.capacity_type == CapacityType::Reserved) {
+    let reserved = instance_type.offerings.iter().filter_map(|o| o.reservation.as_ref());
+    if let Some(reservation) = reserved.into_iter().find(|r| Some(&r.id) == launched.reservation.as_ref()) {
         for key in [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE] {
             labels.extend(reservation.label(key).map(|value| (key.to_owned(), value.to_owned())));
         }

@@ -191,6 +191,7 @@ fn a_node_that_starts_has_what_overlays_say() {
         instance_type: "m.4".to_owned(),
         zone: "us-east-1a".to_owned(),
         capacity_type: CapacityType::Spot,
+        reservation: None,
         price: Micros(1),
         capacity: m4.capacity.clone(),
         allocatable: m4.allocatable.clone(),

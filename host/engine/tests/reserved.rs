@@ -153,6 +153,7 @@ fn claims_under_way_count() {
         instance_type: "m.4".to_owned(),
         zone: "us-east-1a".to_owned(),
         capacity_type: CapacityType::Reserved,
+        reservation: Some("cr-1".to_owned()),
         price: Micros(0),
         capacity: of_type.capacity.clone(),
         allocatable: of_type.allocatable,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ec2_node_class::CapacityReservation;
 use crate::{Labels, Micros, Requirements, Resources, keys};
 
 /// How capacity is paid for. The order is that of preference at equal price.
@@ -95,6 +96,22 @@ pub struct Held {
     pub instance_type: String,
     /// Their zone.
     pub zone: String,
+}
+
+impl Held {
+    /// A reservation as the status of a NodeClass lists it, with so many instances left; `None` for one that is about to end,
+    /// into which nothing is launched any more.
+    #[must_use]
+    pub fn listed(one: &CapacityReservation, left: u32) -> Option<Self> {
+        let reservation = Reservation {
+            id: one.id.clone(),
+            block: one.reservation_type.as_deref() == Some("capacity-block"),
+            interruptible: one.interruptible == Some(true),
+            left,
+        };
+        let held = Self { reservation, instance_type: one.instance_type.clone(), zone: one.availability_zone.clone() };
+        (one.state.as_deref() != Some("expiring")).then_some(held)
+    }
 }
 
 /// A reserved offering costs so little of the price on demand: it is paid for, and the dearer goes after the cheaper.

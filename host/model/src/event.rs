@@ -222,6 +222,9 @@ pub struct Launched {
     pub zone: String,
     /// How it is paid for.
     pub capacity_type: CapacityType,
+    /// The capacity reservation it was launched into.
+    #[serde(default)]
+    pub reservation: Option<String>,
     /// Its price of an hour.
     pub price: Micros,
     /// What it has.

@@ -5,6 +5,7 @@ usage: aws.py PORT ON_DEMAND_CSV
 POST /_ctl steers it and answers with what it holds:
   ice     [[capacity type, instance type, zone]...]  sold out from now on (all three may be "*")
   faults  [{action, n, code, status, delay}...]      the next n calls of an action are slow or refused
+  reserve {id: [instance type, zone, instances]}     capacity reservations there are from now on
   ssm     {name: value}                              parameters nobody may write through the API
   end     [instance id...]                           instances end from outside
   send    [queue, body]                              a message on a queue, as EventBridge sends it
@@ -32,7 +33,7 @@ REGION = "us-east-1"
 with open(sys.argv[2]) as table:
     ON_DEMAND = {r["instance_type"]: int(r["micro_usd_per_hour"]) / 1e6 for r in csv.DictReader(table) if r["region"] == REGION}
 SOLD_OUT, FAULTS, CALLS, ANSWERS, FLEETS, TOKENS = set(), [], {}, {}, [], {}
-RECORDS = {}
+RECORDS, RESERVATIONS = {}, {}
 FLEET_LOCK = threading.Lock()
 
 
@@ -57,6 +58,13 @@ def pick(fleet, spot):
     return min(left, key=rank, default=None)
 
 
+def free(reservation):
+    """How many instances more a capacity reservation holds."""
+    everywhere = (i for r in ec2_backends[ACCOUNT][REGION].reservations.values() for i in r.instances)
+    inside = [i for i in everywhere if getattr(i, "capacity_reservation_id", None) == reservation and i.state in ("pending", "running")]
+    return RESERVATIONS.get(reservation, ("", "", 0))[2] - len(inside)
+
+
 def launch(fleet, count, spot):
     spec = pick(fleet, spot)
     if spec is None:
@@ -67,6 +75,11 @@ def launch(fleet, count, spot):
     version = str(named.get("Version", "$Default"))
     version = template.default_version() if version.startswith("$") else template.get_version(version)
     data = version.data
+    target = (data.get("CapacityReservationSpecification") or {}).get("CapacityReservationTarget") or {}
+    reservation = target.get("CapacityReservationId")
+    if reservation and free(reservation) < count:
+        fleet.refused, fleet.refused_code = [spec], "ReservationCapacityExceeded"
+        return
     groups = list(data.get("SecurityGroupIds", [])) or [
         g for nic in data.get("NetworkInterfaces") or [] for g in nic.get("Groups", nic.get("SecurityGroupId", []))]
     started = backend.run_instances(
@@ -75,6 +88,8 @@ def launch(fleet, count, spot):
         monitoring_enabled=None, tags=spec.tag_specifications, fleet_id=fleet.id, security_group_ids=groups,
         metadata_options=data.get("MetadataOptions", {}), launch_template={"LaunchTemplateId": template.id, "Version": str(version.number)},
         **({"instance_market_options": {"MarketType": "spot"}} if spot else {}))
+    for instance in started.instances:
+        instance.capacity_reservation_id = reservation
     fleet.on_demand_instances += [{"id": started.id, "instance": i, "launch_spec": spec, "spot": spot} for i in started.instances]
     fleet.fulfilled_capacity += count
 
@@ -119,7 +134,7 @@ def answer_fleet(self):
             if ids and tags:
                 self.ec2_backend.create_tags(ids, tags)
     answer.result["Errors"] = [
-        {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "no capacity",
+        {"ErrorCode": getattr(fleet, "refused_code", "InsufficientInstanceCapacity"), "ErrorMessage": "no capacity",
          "LaunchTemplateAndOverrides": {"LaunchTemplateSpecification": s.launch_template_spec, "Overrides": s.overrides or {}}}
         for s in getattr(fleet, "refused", [])]
     FLEETS.append({"instances": [h["instance"].id for h in fleet.on_demand_instances], "refused": len(answer.result["Errors"]),
@@ -173,7 +188,7 @@ def show():
     ec2 = ec2_backends[ACCOUNT][REGION]
     instances = [{
         "id": i.id, "type": i.instance_type, "zone": i.availability_zone,
-        "state": i.state, "spot": i.lifecycle == "spot",
+        "state": i.state, "spot": i.lifecycle == "spot", "reservation": getattr(i, "capacity_reservation_id", None),
         "price": round(1e6 * price("spot" if i.lifecycle == "spot" else "on-demand", i.instance_type, i.availability_zone)), "image": i.image_id, "subnet": i.subnet_id, "name": i.private_dns_name,
         "tags": tags_of(i), "groups": sorted(g.id for g in i.security_groups), "user_data": plain(i.user_data),
         "volumes": [tags_of(ec2.volumes[b.volume_id]) for b in i.block_device_mapping.values() if b.volume_id in ec2.volumes],
@@ -220,7 +235,7 @@ def record(env, action, body):
     RECORDS[json.dumps(told, sort_keys=True, default=str)] = told
 
 
-EMPTY = {"DescribePlacementGroups": "placementGroupSet", "DescribeCapacityReservations": "capacityReservationSet", "DescribeInstanceTopology": "instanceSet"}
+EMPTY = {"DescribePlacementGroups": "placementGroupSet", "DescribeInstanceTopology": "instanceSet"}
 CACHED = ("DescribeInstanceTypes", "DescribeInstanceTypeOfferings", "DescribeSpotPriceHistory")
 app = DomainDispatcherApplication(create_backend_app)
 app.debug = True
@@ -230,6 +245,9 @@ def control(told):
     if "ice" in told:
         SOLD_OUT.clear()
         SOLD_OUT.update(map(tuple, told["ice"]))
+    if "reserve" in told:
+        RESERVATIONS.clear()
+        RESERVATIONS.update(told["reserve"])
     if "faults" in told:
         FAULTS[:] = told["faults"]
     for name, value in told.get("ssm", {}).items():
@@ -257,6 +275,17 @@ def price_list(start):
     terms = lambda usd: {"OnDemand": {"x": {"priceDimensions": {"y": {"pricePerUnit": {"USD": str(usd)}}}}}}
     items = [json.dumps({"product": {"attributes": {"instanceType": t}}, "terms": terms(usd)}) for t, usd in ON_DEMAND.items()]
     return [json.dumps({"FormatVersion": "aws_v1", "PriceList": items}).encode()]
+
+
+def reservations(start):
+    start("200 OK", [("content-type", "text/xml")])
+    item = lambda id, of_type, zone, count: f"<item><capacityReservationId>{id}</capacityReservationId><ownerId>{ACCOUNT}</ownerId>" \
+        f"<instanceType>{of_type}</instanceType><availabilityZone>{zone}</availabilityZone><state>active</state>" \
+        f"<totalInstanceCount>{count}</totalInstanceCount><availableInstanceCount>{max(0, free(id))}</availableInstanceCount>" \
+        f"<instanceMatchCriteria>targeted</instanceMatchCriteria></item>"
+    items = "".join(item(id, *held) for id, held in RESERVATIONS.items())
+    return [f'<DescribeCapacityReservationsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId>'
+            f"<capacityReservationSet>{items}</capacityReservationSet></DescribeCapacityReservationsResponse>".encode()]
 
 
 def remembered(env, start, body):
@@ -291,6 +320,8 @@ def middleware(env, start):
     if action in EMPTY:
         start("200 OK", [("content-type", "text/xml")])
         return [f'<{action}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><{EMPTY[action]}/></{action}Response>'.encode()]
+    if action == "DescribeCapacityReservations":
+        return steady(reservations, start)
     if action == "AWSPriceListService.GetProducts":
         return price_list(start)
     return remembered(env, start, body) if action in CACHED else app(env, start)

@@ -16,6 +16,8 @@ pub(crate) struct Instance {
     pub(crate) instance_type: String,
     pub(crate) zone: String,
     pub(crate) spot: bool,
+    /// The capacity reservation that it was launched into.
+    pub(crate) reservation: Option<String>,
     /// What it costs, in millionths of a dollar an hour.
     pub(crate) price: u64,
     pub(crate) image: String,
@@ -79,6 +81,7 @@ impl Aws {
             instance_type: text(instance, "/type").to_owned(),
             zone: text(instance, "/zone").to_owned(),
             spot: instance["spot"] == true,
+            reservation: instance["reservation"].as_str().map(str::to_owned),
             price: instance["price"].as_u64().unwrap_or_default(),
             image: text(instance, "/image").to_owned(),
             groups: strings(&instance["groups"]),
@@ -130,6 +133,6 @@ impl Aws {
     /// When the server does not answer.
     pub(crate) fn reset(&self) -> Result<()> {
         let live: Vec<String> = self.instances()?.into_iter().map(|instance| instance.id).collect();
-        self.told(&json!({ "ice": [], "faults": [], "end": live, "zero": true })).map(drop)
+        self.told(&json!({ "ice": [], "faults": [], "reserve": {}, "end": live, "zero": true })).map(drop)
     }
 }

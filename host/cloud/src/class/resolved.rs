@@ -138,6 +138,20 @@ impl Resolved {
         self.conditions.iter().find(|condition| condition.kind == kind)
     }
 
+    /// The capacity reservations that may be launched into, with what is left of them.
+    #[must_use]
+    pub fn held(&self) -> Vec<model::Held> {
+        let left = |one: &Reservation| u32::try_from(one.available).unwrap_or(0);
+        self.capacity_reservations.iter().filter_map(|one| model::Held::listed(&one.found, left(one))).collect()
+    }
+
+    /// Whether EC2 takes the instances of this capacity block soon.
+    #[must_use]
+    pub fn about_to_end(&self, reservation: &str) -> bool {
+        let found = self.capacity_reservations.iter().find(|one| one.found.id == reservation);
+        found.is_some_and(|one| model::Held::listed(&one.found, 0).is_none())
+    }
+
     /// Why nothing may be launched from it, if so.
     #[must_use]
     pub fn not_ready(&self) -> Option<String> {

@@ -14,7 +14,7 @@ use whittle_model::{Catalog, LaunchFailure, OfferingKey, Outcome, Timestamp};
 
 use super::{
     groups::{Group, Groups},
-    instances::Instances,
+    instances::{InstanceFacts, Instances},
     order::{LaunchClass, LaunchOrder},
     outcome::{Answer, Bought, Refusal, call_failure, failure, read, sold_out},
     plan::{Plan, hash},
@@ -173,7 +173,7 @@ impl Buyer {
     /// be bought. Answers how many were dealt.
     async fn adopt(&self, sale: &mut Sale<'_>, group: &mut Group, may: impl Fn(&Member) -> bool) -> usize {
         let before = sale.open.len();
-        match self.look(&sale.plan.group).await {
+        match self.look(sale.plan).await {
             Ok(found) => {
                 sale.deal(found, group, may);
                 before - sale.open.len()
@@ -185,11 +185,12 @@ impl Buyer {
         }
     }
 
-    async fn look(&self, group: &str) -> Result<Vec<Bought>, CloudError> {
-        let first = self.instances.of_group(group).await?;
+    async fn look(&self, plan: &Plan) -> Result<Vec<Bought>, CloudError> {
+        let first = self.instances.of_group(&plan.group).await?;
         tokio::time::sleep(self.pause).await;
-        let second = self.instances.of_group(group).await?;
-        let all: BTreeMap<String, Bought> = first.into_iter().chain(second).map(|f| (f.provider_id.clone(), f.into())).collect();
+        let second = self.instances.of_group(&plan.group).await?;
+        let bought = |facts: InstanceFacts| (facts.provider_id.clone(), Bought::found(facts, plan.capacity_type));
+        let all: BTreeMap<String, Bought> = first.into_iter().chain(second).map(bought).collect();
         Ok(all.into_values().collect())
     }
 

@@ -61,7 +61,7 @@ pub struct Fleet {
 #[derive(Debug, Clone)]
 enum Known {
     UnderWay(watch::Receiver<Option<Outcome>>),
-    Launched(Timestamp, Outcome),
+    Launched(Timestamp, Box<Outcome>),
 }
 
 impl Fleet {
@@ -108,7 +108,7 @@ impl Fleet {
         });
         match claims.get(&identity) {
             Some(Known::UnderWay(waiting)) => return Err(waiting.clone()),
-            Some(Known::Launched(_, outcome)) => return Ok(outcome.clone()),
+            Some(Known::Launched(_, outcome)) => return Ok((**outcome).clone()),
             None => {}
         }
         let (tell, waiting) = watch::channel(None);
@@ -118,7 +118,7 @@ impl Fleet {
         tokio::spawn(async move {
             let outcome = launch(&shapes, &launches, order, now).await;
             match outcome {
-                Outcome::Launched(_) => lock(&claims).insert(identity, Known::Launched(now, outcome.clone())),
+                Outcome::Launched(_) => lock(&claims).insert(identity, Known::Launched(now, Box::new(outcome.clone()))),
                 Outcome::LaunchFailed { .. } | Outcome::InstanceGone { .. } => lock(&claims).remove(&identity),
             };
             // Nobody may be waiting any more; the outcome is remembered.

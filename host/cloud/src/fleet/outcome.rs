@@ -27,24 +27,28 @@ pub(crate) struct Bought {
     pub(crate) instance_type: String,
     pub(crate) zone: String,
     pub(crate) capacity_type: CapacityType,
+    /// The capacity reservation that was asked for.
+    pub(crate) reservation: Option<String>,
     pub(crate) image: String,
     pub(crate) subnet: String,
 }
 
-impl From<InstanceFacts> for Bought {
-    fn from(facts: InstanceFacts) -> Self {
+impl Bought {
+    /// An instance that was bought before, for an order of this capacity type. Where no reservation is named, EC2 puts
+    /// what is bought on demand into open ones: it stays on demand.
+    pub(crate) fn found(facts: InstanceFacts, asked: CapacityType) -> Self {
+        let open = facts.capacity_type == CapacityType::Reserved && asked != CapacityType::Reserved;
         Self {
             provider_id: facts.provider_id,
             instance_type: facts.instance_type,
             zone: facts.zone,
-            capacity_type: facts.capacity_type,
+            capacity_type: if open { CapacityType::OnDemand } else { facts.capacity_type },
+            reservation: facts.reservation.filter(|_| !open),
             image: facts.image,
             subnet: facts.subnet,
         }
     }
-}
 
-impl Bought {
     /// Whether a claim can do with it. Claims of one group may ask for different amounts.
     pub(crate) fn suits(&self, claim: &NodeClaim, catalog: &Catalog) -> bool {
         let wanted = [
@@ -52,7 +56,11 @@ impl Bought {
             (keys::ZONE, self.zone.as_str()),
             (keys::CAPACITY_TYPE, self.capacity_type.name()),
         ];
-        wanted.iter().all(|(key, value)| claim.requirements.get(key).is_none_or(|requirement| requirement.allows(value)))
+        let reserved = self.reservation.iter().map(|id| (keys::RESERVATION_ID, id.as_str()));
+        wanted
+            .into_iter()
+            .chain(reserved)
+            .all(|(key, value)| claim.requirements.get(key).is_none_or(|requirement| requirement.allows(value)))
             && catalog.get(&self.instance_type).is_none_or(|t| claim.requests.fit_in(&t.allocatable))
     }
 
@@ -67,6 +75,7 @@ impl Bought {
             instance_type: self.instance_type.clone(),
             zone: self.zone.clone(),
             capacity_type: self.capacity_type,
+            reservation: self.reservation.clone(),
             price: catalog.offering(&key).map_or(Micros(0), |offering| offering.price),
             capacity,
             allocatable,
@@ -120,13 +129,16 @@ fn bought(instance: &CreateFleetInstance, plan: &Plan, subnets: &BTreeMap<String
         Some(_) | None => plan.capacity_type,
     };
     let image = overrides.and_then(|o| o.image_id()).map(ToOwned::to_owned);
-    let image = image.or_else(|| plan.boots.get(&instance_type).map(|boots| boots.image.clone())).unwrap_or_default();
+    let pick = plan.pick(&instance_type, &zone);
+    let image = image.or_else(|| Some(plan.boots(pick?)?.image.clone())).unwrap_or_default();
+    let reservation = pick.and_then(|pick| pick.reservation.as_ref()).map(|reservation| reservation.id.clone());
     let subnet = subnets.get(&zone).cloned().unwrap_or_default();
     let one = |id: &String| Bought {
         provider_id: provider_id(&zone, id),
         instance_type: instance_type.clone(),
         zone: zone.clone(),
         capacity_type,
+        reservation: reservation.clone(),
         image: image.clone(),
         subnet: subnet.clone(),
     };

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
-use whittle_model::{CapacityType, InstanceType, LaunchFailure, OfferingKey, ec2_node_class::Ami, keys, resources::PODS};
+use whittle_model::{CapacityType, InstanceType, LaunchFailure, OfferingKey, keys, resources::PODS};
 
 use super::{
     order::LaunchOrder,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     class::{ConditionKind, ConditionStatus},
-    image::{Group, ImageError, Launched, Placement, TemplateInputs, TemplateSpec, Wanted, group_by, launch_tags},
+    image::{Group, ImageError, Launched, Placement, Reservation, TemplateInputs, TemplateSpec, Wanted, group_by, launch_tags},
 };
 
 const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
@@ -34,8 +34,8 @@ pub(crate) struct Plan {
     pub(crate) ranking: Ranking,
     /// What to ask for, best first.
     pub(crate) picks: Vec<Pick>,
-    /// Template and image of each type.
-    pub(crate) boots: BTreeMap<String, Boots>,
+    /// Template and image of each type, in each reservation that it is launched into.
+    pub(crate) boots: BTreeMap<(String, Option<Reservation>), Boots>,
     /// The launch templates by name.
     pub(crate) templates: BTreeMap<String, TemplateSpec>,
     /// Tags of fleet, instances and volumes.
@@ -60,14 +60,22 @@ impl Plan {
         ready(order)?;
         let images = order.class.resolved.status_amis();
         let efa = order.claim.requests.get(EFA) > 0;
-        let every: Vec<&InstanceType> = order.catalog.types.iter().collect();
-        let booting = groups(&every, &images, efa)?;
+        let every = order.catalog.types.iter();
+        let every: Vec<Wanted<'_>> = every.map(|instance_type| Wanted { instance_type, reservations: Vec::new() }).collect();
+        let booting = group_by(&every, &images, efa).map_err(|error| image_failure(&error))?;
         let bootable: BTreeSet<&str> = booting.iter().flat_map(|group| &group.instance_types).map(String::as_str).collect();
         let selection = select(&order.claim, &order.catalog, &order.sold_out, &|t| bootable.contains(t.name.as_str()));
         let selection = selection.ok_or_else(|| nothing(order, &bootable))?;
-        let names: BTreeSet<&str> = selection.picks.iter().map(|pick| pick.instance_type.as_str()).collect();
-        let types: Vec<&InstanceType> = names.iter().filter_map(|name| order.catalog.get(name)).collect();
-        Self::of(order, selection, &groups(&types, &images, efa)?, &types).map_err(|error| image_failure(&error))
+        let mut wanted: BTreeMap<&str, BTreeSet<&Reservation>> = BTreeMap::new();
+        for pick in &selection.picks {
+            wanted.entry(&pick.instance_type).or_default().extend(&pick.reservation);
+        }
+        let known = wanted.into_iter().filter_map(|(name, reservations)| Some((order.catalog.get(name)?, reservations)));
+        let wanted: Vec<Wanted<'_>> =
+            known.map(|(instance_type, into)| Wanted { instance_type, reservations: into.into_iter().cloned().collect() }).collect();
+        let groups = group_by(&wanted, &images, efa).map_err(|error| image_failure(&error))?;
+        let types: Vec<&InstanceType> = wanted.iter().map(|want| want.instance_type).collect();
+        Self::of(order, selection, &groups, &types).map_err(|error| image_failure(&error))
     }
 
     fn of(order: &LaunchOrder, selection: Selection, groups: &[Group], types: &[&InstanceType]) -> Result<Self, ImageError> {
@@ -93,8 +101,8 @@ impl Plan {
             };
             let (spec, _) = TemplateSpec::new(&inputs)?;
             let template = spec.name();
-            let booting = group.instance_types.iter();
-            boots.extend(booting.map(|name| (name.clone(), Boots { template: template.clone(), image: group.image.clone() })));
+            let booting = group.instance_types.iter().map(|name| (name.clone(), group.reservation.clone()));
+            boots.extend(booting.map(|of| (of, Boots { template: template.clone(), image: group.image.clone() })));
             templates.insert(template, spec);
         }
         // Not in the templates: they serve other groups too.
@@ -118,6 +126,7 @@ impl Plan {
         let subnets: Vec<&str> = order.class.resolved.subnets.iter().map(|subnet| subnet.id.as_str()).collect();
         let templates: Vec<&String> = self.templates.keys().collect();
         let picks: Vec<(&String, &String, i64)> = self.picks.iter().map(|pick| (&pick.instance_type, &pick.zone, pick.priority)).collect();
+        // Which reservation a pick names is in the name of its template.
         let content = (&self.group, self.capacity_type, self.ranking, picks, templates, &self.tags, &self.context, subnets);
         hash(&serde_json::to_vec(&content).expect("texts, numbers and a map with text keys can be written"))
     }
@@ -127,15 +136,20 @@ impl Plan {
         self.picks.iter().map(|pick| pick.zone.clone()).collect()
     }
 
+    /// What a pick boots with.
+    pub(crate) fn boots(&self, pick: &Pick) -> Option<&Boots> {
+        self.boots.get(&(pick.instance_type.clone(), pick.reservation.clone()))
+    }
+
+    /// The pick of this type and zone.
+    pub(crate) fn pick(&self, instance_type: &str, zone: &str) -> Option<&Pick> {
+        self.picks.iter().find(|pick| pick.instance_type == instance_type && pick.zone == zone)
+    }
+
     /// The names of all picks.
     pub(crate) fn keys(&self) -> Vec<OfferingKey> {
         self.picks.iter().map(|pick| pick.key(self.capacity_type)).collect()
     }
-}
-
-fn groups(types: &[&InstanceType], images: &[Ami], efa: bool) -> Result<Vec<Group>, LaunchFailure> {
-    let wanted: Vec<Wanted<'_>> = types.iter().map(|t| Wanted { instance_type: t, reservations: Vec::new() }).collect();
-    group_by(&wanted, images, efa).map_err(|error| image_failure(&error))
 }
 
 /// 64 hexadecimal digits: as many as a client token may have.

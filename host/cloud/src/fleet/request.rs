@@ -43,13 +43,19 @@ pub(crate) fn fleet(plan: &Plan, subnets: &BTreeMap<String, String>, count: i32,
             };
             (request.spot_options(SpotOptionsRequest::builder().allocation_strategy(strategy).build()), DefaultTargetCapacityType::Spot)
         }
+        // Capacity of a block, and what its owner may take back, is asked for by a name of its own; all picks are of one kind.
         CapacityType::OnDemand | CapacityType::Reserved => {
             let strategy = match plan.ranking {
                 Ranking::Ec2 => FleetOnDemandAllocationStrategy::LowestPrice,
                 Ranking::Prices | Ranking::List => FleetOnDemandAllocationStrategy::Prioritized,
             };
             let options = OnDemandOptionsRequest::builder().allocation_strategy(strategy).build();
-            (request.on_demand_options(options), DefaultTargetCapacityType::OnDemand)
+            let kind = match plan.picks.first().and_then(|pick| pick.reservation.as_ref()) {
+                Some(reservation) if reservation.capacity_block => DefaultTargetCapacityType::CapacityBlock,
+                Some(reservation) if reservation.interruptible => DefaultTargetCapacityType::ReservedCapacity,
+                Some(_) | None => DefaultTargetCapacityType::OnDemand,
+            };
+            (request.on_demand_options(options), kind)
         }
     };
     Some(request.target_capacity_specification(capacity.default_target_capacity_type(kind).build()))
@@ -64,7 +70,7 @@ fn tags(plan: &Plan, kind: ResourceType) -> TagSpecification {
 fn configs(plan: &Plan, subnets: &BTreeMap<String, String>) -> Vec<FleetLaunchTemplateConfigRequest> {
     let mut overrides: BTreeMap<&str, Vec<FleetLaunchTemplateOverridesRequest>> = BTreeMap::new();
     for pick in &plan.picks {
-        if let (Some(subnet), Some(boots)) = (subnets.get(&pick.zone), plan.boots.get(&pick.instance_type)) {
+        if let (Some(subnet), Some(boots)) = (subnets.get(&pick.zone), plan.boots(pick)) {
             let one = FleetLaunchTemplateOverridesRequest::builder()
                 .instance_type(pick.instance_type.as_str().into())
                 .subnet_id(subnet)

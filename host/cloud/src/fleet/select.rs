@@ -3,10 +3,16 @@
 //! What must not enter: AWS types, subnets, images. The order here is EC2's to use, not a plan of its own: what a chain of
 //! policies has listed is taken as it is.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use whittle_model::{CapacityType, Catalog, InstanceType, ListedOffer, Micros, NodeClaim, Offering, OfferingKey, Requirements, keys};
+use whittle_model::{
+    CapacityType, Catalog, InstanceType, ListedOffer, Micros, NodeClaim, Offering, OfferingKey, Requirement, Requirements,
+    Reservation as Held, keys,
+};
+
+use crate::image::Reservation;
 
 /// More types than this leave the request no smaller and the choice no better (as Karpenter).
 pub(crate) const MOST_TYPES: usize = 60;
@@ -15,6 +21,8 @@ const PRICE_OVERLAY: &str = "karpenter.sh/price-overlay-applied";
 /// Resources that only dear types have; who asks for none should not get one.
 const EXOTIC: [&str; 5] = ["nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "habana.ai/gaudi"];
 const SIZE: &str = "karpenter.k8s.aws/instance-size";
+/// Labels of nodes in capacity reservations, and of no others.
+const OF_RESERVATIONS: [&str; 3] = [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE];
 
 /// What EC2 may choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,11 +51,23 @@ pub(crate) enum Ranking {
 pub(crate) struct Pick {
     pub(crate) instance_type: String,
     pub(crate) zone: String,
+    /// The capacity reservation to launch into.
+    pub(crate) reservation: Option<Reservation>,
     /// Lower goes first: the place in the list of a chain, or else the price in micro-dollars.
     pub(crate) priority: i64,
 }
 
 impl Pick {
+    fn new(instance_type: &InstanceType, offering: &Offering, priority: i64) -> Self {
+        let reservation = offering.reservation.as_ref();
+        Self {
+            instance_type: instance_type.name.clone(),
+            zone: offering.zone.clone(),
+            reservation: reservation.map(|r| Reservation { id: r.id.clone(), capacity_block: r.block, interruptible: r.interruptible }),
+            priority,
+        }
+    }
+
     pub(crate) fn key(&self, capacity_type: CapacityType) -> OfferingKey {
         OfferingKey { instance_type: self.instance_type.clone(), zone: self.zone.clone(), capacity_type }
     }
@@ -86,6 +106,7 @@ pub(crate) fn select(
 ) -> Option<Selection> {
     let mut candidates = compatible(claim, catalog, sold_out);
     candidates.retain(|candidate| bootable(candidate.instance_type));
+    candidates = of_one_kind(candidates);
     if let Some(listed) = claim.listed_offers() {
         return listed_offers(&candidates, &listed);
     }
@@ -97,7 +118,7 @@ pub(crate) fn select(
     let capacity_type = best_capacity_type(&candidates)?;
     let picks = candidates.iter().flat_map(|candidate| {
         let of_type = candidate.offerings.iter().filter(|o| o.capacity_type == capacity_type);
-        of_type.map(|o| Pick { instance_type: candidate.instance_type.name.clone(), zone: o.zone.clone(), priority: o.price.0 })
+        of_type.map(|o| Pick::new(candidate.instance_type, o, o.price.0))
     });
     let mut picks: Vec<Pick> = picks.collect();
     picks.sort_by(|a, b| (a.priority, a).cmp(&(b.priority, b)));
@@ -119,12 +140,15 @@ fn compatible<'a>(claim: &NodeClaim, catalog: &'a Catalog, sold_out: &BTreeSet<O
     }
     let for_sale = |instance_type: &InstanceType, o: &Offering| {
         let key = instance_type.key(o);
-        // A reservation needs to be named, which a catalogue does not do yet.
+        let in_reservation = |key: &&str| match o.reservation.as_ref().and_then(|held| held.label(key)) {
+            Some(value) => wanted(key, value),
+            None => claim.requirements.get(key).is_none_or(Requirement::admits_absence),
+        };
         o.available
-            && o.capacity_type != CapacityType::Reserved
             && wanted(keys::ZONE, &o.zone)
             && (o.zone_id.is_empty() || wanted(keys::ZONE_ID, &o.zone_id))
             && wanted(keys::CAPACITY_TYPE, o.capacity_type.name())
+            && OF_RESERVATIONS.iter().all(in_reservation)
             && !sold_out.contains(&key)
     };
     let suits = |instance_type: &&InstanceType| {
@@ -147,6 +171,7 @@ fn compatible<'a>(claim: &NodeClaim, catalog: &'a Catalog, sold_out: &BTreeSet<O
 fn meets(requirements: &Requirements, instance_type: &InstanceType) -> bool {
     requirements.iter().all(|want| match (instance_type.labels.get(want.key()), want.key()) {
         (_, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::INSTANCE_TYPE | keys::REGION | keys::NODE_POOL) => true,
+        (_, key) if OF_RESERVATIONS.contains(&key) => true,
         (Some(value), _) => want.allows(value),
         (None, key) => match instance_type.requirements.get(key) {
             Some(have) => have.intersects(want) || (have.admits_absence() && want.admits_absence()),
@@ -154,6 +179,38 @@ fn meets(requirements: &Requirements, instance_type: &InstanceType) -> bool {
             None => want.admits_absence() || !keys::well_known(key),
         },
     })
+}
+
+/// One call launches into reservations of one kind: of that which holds the cheapest, those that nobody takes back before
+/// others, and of a block into that one alone. Of reservations of one type in one zone, which EC2's answer does not tell
+/// apart, that with most instances left remains.
+fn of_one_kind(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    let kind = |held: &Held| (held.interruptible, held.block);
+    let reserved = |candidate: &Candidate<'_>| {
+        let name = candidate.instance_type.name.clone();
+        let held = candidate.offerings.iter().filter_map(|o| Some((o.price, o.zone.clone(), o.reservation.clone()?)));
+        held.map(move |(price, zone, held)| (name.clone(), price, zone, held)).collect::<Vec<_>>()
+    };
+    let all: Vec<(String, Micros, String, Held)> = candidates.iter().flat_map(reserved).collect();
+    let rank = |held: &Held| (Reverse(held.left), held.id.clone());
+    let Some((_, _, _, best)) = all.iter().min_by_key(|(name, price, zone, held)| (*price, kind(held), rank(held), name, zone)) else {
+        return candidates;
+    };
+    let stays = |name: &str, o: &Offering| match &o.reservation {
+        None => true,
+        Some(held) if best.block => held.id == best.id,
+        Some(held) => {
+            let rivals = all.iter().filter(|(of, _, zone, rival)| of == name && *zone == o.zone && kind(rival) == kind(held));
+            kind(held) == kind(best) && rivals.map(|(_, _, _, rival)| rank(rival)).min() == Some(rank(held))
+        }
+    };
+    candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let name = &candidate.instance_type.name;
+            candidate.narrowed(|offering| stays(name, offering))
+        })
+        .collect()
 }
 
 /// Metal and accelerators go when plain types remain.
@@ -226,14 +283,15 @@ fn best_capacity_type(candidates: &[Candidate<'_>]) -> Option<CapacityType> {
 /// Exactly what is listed and for sale, in that order.
 fn listed_offers(candidates: &[Candidate<'_>], listed: &[ListedOffer]) -> Option<Selection> {
     let by_name: BTreeMap<&str, &Candidate<'_>> = candidates.iter().map(|c| (c.instance_type.name.as_str(), c)).collect();
-    let offered = |name: &str, zone: &str| {
-        let offerings = by_name.get(name).into_iter().flat_map(|c| &c.offerings);
-        offerings.filter(|o| o.zone == zone).map(|o| o.capacity_type).collect::<Vec<_>>()
+    let offered = |(name, zone, _): &ListedOffer| {
+        let of_type = by_name.get(name.as_str()).copied();
+        let offerings = of_type.into_iter().flat_map(|c| c.offerings.iter().map(|o| (c.instance_type, *o)));
+        offerings.filter(|(_, o)| o.zone == *zone).collect::<Vec<_>>()
     };
     // The plan fixes one capacity type; should two remain, the better one is asked for.
-    let capacity_type = listed.iter().flat_map(|(name, zone, _)| offered(name, zone)).min()?;
-    let picks = listed.iter().filter(|(name, zone, _)| offered(name, zone).contains(&capacity_type));
-    let picks = picks.zip(0..).map(|((name, zone, _), priority)| Pick { instance_type: name.clone(), zone: zone.clone(), priority });
+    let capacity_type = listed.iter().flat_map(offered).map(|(_, o)| o.capacity_type).min()?;
+    let picks = listed.iter().filter_map(|one| offered(one).into_iter().find(|(_, o)| o.capacity_type == capacity_type));
+    let picks = picks.zip(0..).map(|((instance_type, offering), priority)| Pick::new(instance_type, offering, priority));
     Some(Selection { capacity_type, ranking: Ranking::List, picks: picks.collect() })
 }
 

@@ -19,7 +19,7 @@ use std::{
 };
 
 use whittle_catalog::{AmiFamily, CatalogOptions, Facts, Image, Offered, Placement, Prices, Sources, Spot, build, options_of};
-use whittle_model::{Catalog, Duration, Timestamp, ec2_node_class::Ec2NodeClassSpec};
+use whittle_model::{Catalog, Duration, Held, Timestamp, ec2_node_class::Ec2NodeClassSpec};
 
 use self::{
     learned::Learned,
@@ -77,6 +77,7 @@ struct State {
 #[derive(Debug)]
 struct Made {
     options: CatalogOptions,
+    held: Vec<Held>,
     sources: Arc<Sources>,
     catalog: Arc<Catalog>,
 }
@@ -173,15 +174,18 @@ impl Market {
             return Err(refuse(ErrorKind::Other, why.to_owned()));
         }
         options.memory_seen = state.learned.of(class.amis.iter().map(|ami| ami.id.as_str()));
+        let held = class.held();
         if let Some(made) = state.made.get(&class.name)
             && made.options == options
+            && made.held == held
             && Arc::ptr_eq(&made.sources, &sources)
         {
             return Ok(Arc::clone(&made.catalog));
         }
-        let catalog = build(&options, &sources).map_err(|error| refuse(ErrorKind::Configuration, error.to_string()))?;
+        let mut catalog = build(&options, &sources).map_err(|error| refuse(ErrorKind::Configuration, error.to_string()))?;
+        catalog.reserve(&held);
         let catalog = Arc::new(catalog);
-        let made = Made { options, sources, catalog: Arc::clone(&catalog) };
+        let made = Made { options, held, sources, catalog: Arc::clone(&catalog) };
         state.made.insert(class.name.clone(), made);
         Ok(catalog)
     }

@@ -28,10 +28,21 @@ pub struct Machine {
     pub instance_type: String,
     pub zone: String,
     pub spot: bool,
+    /// The capacity reservation it runs in.
+    pub reservation: Option<String>,
     pub state: &'static str,
     pub tags: BTreeMap<String, String>,
     /// Readings that do not show it yet.
     pub hidden: u32,
+}
+
+/// One override of a fleet.
+struct Pick {
+    priority: f64,
+    of_type: String,
+    zone: String,
+    subnet: String,
+    template: String,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +57,8 @@ pub struct State {
     pub stock: Option<usize>,
     /// Readings that do not show a new instance.
     pub hidden: u32,
+    /// The open capacity reservation that instances which name none run in.
+    pub open_reservation: Option<String>,
     /// Instances that may not be ended.
     pub protected: BTreeSet<String>,
     /// Burst and tokens a second of each action.
@@ -185,24 +198,31 @@ impl State {
             }
             for n in (1..).take_while(|n| params.contains_key(&format!("LaunchTemplateConfigs.{config}.Overrides.{n}.InstanceType"))) {
                 let of = |field: &str| params[&format!("LaunchTemplateConfigs.{config}.Overrides.{n}.{field}")].clone();
-                picks.push((of("Priority").parse::<f64>().unwrap(), of("InstanceType"), of("AvailabilityZone"), of("SubnetId")));
+                let template = params[&template_key(config)].clone();
+                picks.push(Pick {
+                    priority: of("Priority").parse().unwrap(),
+                    of_type: of("InstanceType"),
+                    zone: of("AvailabilityZone"),
+                    subnet: of("SubnetId"),
+                    template,
+                });
             }
         }
         if missing > 0 {
             return refused("InvalidLaunchTemplateName.NotFoundException", "a template does not exist");
         }
-        picks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        picks.sort_by(|a, b| a.priority.total_cmp(&b.priority));
         let body = self.buy(params, spot, &picks);
         self.tokens.insert(token, (content, body.clone()));
         answered("CreateFleet", &body)
     }
 
-    fn buy(&mut self, params: &Params, spot: bool, picks: &[(f64, String, String, String)]) -> String {
+    fn buy(&mut self, params: &Params, spot: bool, picks: &[Pick]) -> String {
         let lifecycle = if spot { "spot" } else { "on-demand" };
         let wanted: usize = params["TargetCapacitySpecification.TotalTargetCapacity"].parse().unwrap();
         let mut errors = String::new();
         let mut bought = String::new();
-        for (_, instance_type, zone, subnet) in picks {
+        for Pick { of_type: instance_type, zone, subnet, template, .. } in picks {
             let overrides = format!(
                 "<launchTemplateAndOverrides><overrides><instanceType>{instance_type}</instanceType><subnetId>{subnet}</subnetId><availabilityZone>{zone}</availabilityZone></overrides></launchTemplateAndOverrides>"
             );
@@ -220,8 +240,11 @@ impl State {
                 .unwrap();
             }
             self.stock = self.stock.map(|stock| stock - count);
-            let ids: String =
-                (0..count).map(|_| self.machine(instance_type, zone, spot, params)).map(|id| format!("<item>{id}</item>")).collect();
+            let target = "LaunchTemplateData.CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId";
+            let named = self.templates[template].get(target).cloned();
+            let reservation = named.or_else(|| self.open_reservation.clone());
+            let mut machine = || self.machine(instance_type, zone, spot, reservation.clone(), params);
+            let ids: String = (0..count).map(|_| machine()).map(|id| format!("<item>{id}</item>")).collect();
             if count > 0 {
                 write!(bought, "<item>{overrides}<lifecycle>{lifecycle}</lifecycle><instanceIds>{ids}</instanceIds><instanceType>{instance_type}</instanceType></item>").unwrap();
             }
@@ -230,7 +253,7 @@ impl State {
         format!("<fleetId>fleet-1</fleetId><errorSet>{errors}</errorSet><fleetInstanceSet>{bought}</fleetInstanceSet>")
     }
 
-    fn machine(&mut self, instance_type: &str, zone: &str, spot: bool, params: &Params) -> String {
+    fn machine(&mut self, instance_type: &str, zone: &str, spot: bool, reservation: Option<String>, params: &Params) -> String {
         self.launched += 1;
         let id = format!("i-{:04}", self.launched);
         self.machines.push(Machine {
@@ -238,6 +261,7 @@ impl State {
             instance_type: instance_type.to_owned(),
             zone: zone.to_owned(),
             spot,
+            reservation,
             state: "running",
             tags: tags(params, "instance"),
             hidden: self.hidden,
@@ -262,10 +286,12 @@ impl State {
                 continue;
             }
             let tags: String = machine.tags.iter().map(|(k, v)| format!("<item><key>{k}</key><value>{v}</value></item>")).collect();
+            let held = machine.reservation.iter().map(|id| format!("<capacityReservationId>{id}</capacityReservationId>"));
+            let held: String = held.collect();
             let lifecycle = if machine.spot { "<instanceLifecycle>spot</instanceLifecycle>" } else { "" };
             write!(
                 items,
-                "<item><instanceId>{}</instanceId><imageId>ami-1</imageId><instanceType>{}</instanceType>{lifecycle}<instanceState><name>{}</name></instanceState><placement><availabilityZone>{}</availabilityZone></placement><launchTime>2026-01-01T00:00:00.000Z</launchTime><groupSet><item><groupId>sg-1</groupId></item></groupSet><tagSet>{tags}</tagSet></item>",
+                "<item><instanceId>{}</instanceId><imageId>ami-1</imageId><instanceType>{}</instanceType>{lifecycle}{held}<instanceState><name>{}</name></instanceState><placement><availabilityZone>{}</availabilityZone></placement><launchTime>2026-01-01T00:00:00.000Z</launchTime><groupSet><item><groupId>sg-1</groupId></item></groupSet><tagSet>{tags}</tagSet></item>",
                 machine.id, machine.instance_type, machine.state, machine.zone
             )
             .unwrap();

@@ -9,5 +9,6 @@ mod lost;
 mod orders;
 mod queue;
 mod random;
+mod reservations;
 mod server;
 mod templates;

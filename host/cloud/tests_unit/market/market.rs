@@ -5,7 +5,7 @@ use whittle_model::{CapacityType, Requirement, keys};
 
 use super::*;
 use crate::{
-    class::{Ami, PlacementGroup, Subnet},
+    class::{Ami, PlacementGroup, Reservation, Subnet},
     image::Family,
 };
 
@@ -271,6 +271,16 @@ async fn a_catalogue_is_made_anew_only_when_something_differs() {
     };
     let grouped = of(&Resolved { placement_group: Some(group), ..plain.clone() });
     assert!(first.get("t2.micro").is_some() && grouped.get("t2.micro").is_none());
+    let reserved = |available: i64| {
+        let found = serde_json::json!({"id": "cr-1", "availabilityZone": "eu-west-1a", "instanceType": "m5.large"});
+        let reservation = Reservation { found: serde_json::from_value(found).unwrap(), ends: None, available };
+        Resolved { capacity_reservations: vec![reservation], ..plain.clone() }
+    };
+    let (two, none) = (of(&reserved(2)), of(&reserved(0)));
+    let left = |catalog: &Catalog| catalog.held().map(|held| held.reservation.left).collect::<Vec<_>>();
+    assert_eq!((left(&first), left(&two), left(&none)), (vec![], vec![2], vec![0]));
+    let sold = |catalog: &Catalog| offerings(catalog, "m5.large").iter().any(|(_, kind, _, available)| *kind == "reserved" && *available);
+    assert!(sold(&two) && !sold(&none));
     market.forget("general");
     let windows = market.catalog(&spec(), &class(Family::Windows2022)).unwrap_err();
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{ComesTo, Held, NodeClass, Operator, Quantity, Requirements, Reservation, Subnet};
+use whittle_model::{ComesTo, Held, NodeClass, Operator, Quantity, Requirements, Subnet};
 
 use super::{Cx, kubelet, names, node_class_rules as rules, node_pool::not_ready, requirement};
 use crate::api;
@@ -90,18 +90,7 @@ pub(crate) fn node_class(written: &api::EC2NodeClass, cx: &mut Cx) -> NodeClassO
 
 /// The capacity reservations that a status lists, but for those that are about to end.
 fn held(status: &api::EC2NodeClassStatus) -> Vec<Held> {
-    let listed = status.capacity_reservations.iter().flatten().filter(|one| one.state.as_deref() != Some("expiring"));
-    let of = |one: &api::CapacityReservation| Held {
-        reservation: Reservation {
-            id: one.id.clone(),
-            block: one.reservation_type.as_deref() == Some("capacity-block"),
-            interruptible: one.interruptible == Some(true),
-            left: 0,
-        },
-        instance_type: one.instance_type.clone(),
-        zone: one.availability_zone.clone(),
-    };
-    listed.map(of).collect()
+    status.capacity_reservations.iter().flatten().filter_map(|one| Held::listed(one, 0)).collect()
 }
 
 /// What a status says that a class comes to.

@@ -303,6 +303,7 @@ impl Door {
         self.bought += 1;
         let kind = self.catalog.get(&key.instance_type).expect("what is open is in the catalogue");
         let of_key = self.catalog.offering(key).expect("what is open is in the catalogue");
+        let named = claim.requirements.get(keys::RESERVATION_ID).and_then(whittle_model::Requirement::single);
         if let Some(reservation) = &of_key.reservation {
             *self.reserved.entry(reservation.id.clone()).or_default() += 1;
         }
@@ -312,6 +313,7 @@ impl Door {
             instance_type: key.instance_type.clone(),
             zone: key.zone.clone(),
             capacity_type: key.capacity_type,
+            reservation: of_key.reservation.as_ref().map(|held| named.unwrap_or(&held.id).to_owned()),
             price: of_key.price,
             capacity: kind.capacity.clone(),
             allocatable: kind.allocatable.clone(),

@@ -220,6 +220,7 @@ pub fn join(engine: &mut Engine, claim: &NodeClaim, of_type: &str, now: Timestam
         instance_type: of_type.name.clone(),
         zone: "us-east-1a".to_owned(),
         capacity_type: CapacityType::Spot,
+        reservation: None,
         price: Micros(1),
         capacity: of_type.capacity.clone(),
         allocatable: of_type.allocatable.clone(),

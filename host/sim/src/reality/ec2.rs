@@ -372,6 +372,7 @@ fn gone(claim: &str) -> Outcome {
 
 fn launched(instance: &Instance) -> Launched {
     Launched {
+        reservation: instance.provided.reservation.clone(),
         claim: instance.claim.clone(),
         provider_id: instance.provider_id.clone(),
         instance_type: instance.offering.instance_type.clone(),

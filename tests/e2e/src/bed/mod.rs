@@ -8,9 +8,10 @@ mod servers;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use serde_json::json;
 
@@ -271,19 +272,25 @@ fn server(ports: Ports) -> String {
     format!("https://127.0.0.1:{}", ports.api)
 }
 
-/// Ports that nobody listens on; all are held until the last is found, so that no two are the same.
+/// Ports that nobody listens on.
 fn free_ports() -> Result<Ports> {
-    let held = (0..7).map(|_| TcpListener::bind(("127.0.0.1", 0))).collect::<std::io::Result<Vec<_>>>()?;
-    let found = held.iter().map(|port| Ok(port.local_addr()?.port())).collect::<std::io::Result<Vec<u16>>>()?;
-    ensure!(found.len() == 7, "seven ports were asked for");
-    let [etcd, etcd_peer, api, kcm, scheduler, proxy, aws] = [0, 1, 2, 3, 4, 5, 6].map(|at| found[at]);
-    Ok(Ports { etcd, etcd_peer, api, kcm, scheduler, proxy, aws })
+    let next = free_port;
+    Ok(Ports { etcd: next()?, etcd_peer: next()?, api: next()?, kcm: next()?, scheduler: next()?, proxy: next()?, aws: next()? })
 }
 
-/// A port that nobody listens on just now.
+/// Below the ports that the system gives to connections: who stops and starts again finds its port as it was.
+const PORTS: std::ops::Range<u16> = 12_000..30_000;
+
+/// A port that nobody listens on just now, another one each time.
 ///
 /// # Errors
 /// When there is none.
 pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    // Runs beside each other begin at different places.
+    let first = std::process::id().wrapping_mul(97);
+    let port = |nth: u32| PORTS.start + (first.wrapping_add(nth) % u32::from(PORTS.end - PORTS.start)) as u16;
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let mut candidates = PORTS.map(|_| port(ASKED.fetch_add(1, Ordering::Relaxed)));
+    candidates.find(free).with_context(|| format!("no port of {PORTS:?} is free"))
 }

@@ -12,6 +12,7 @@ mod nomination;
 mod observe;
 mod policy;
 mod replicas;
+mod reserved;
 mod sample;
 mod server;
 mod sold_out;
@@ -39,12 +40,13 @@ const fn story(name: &'static str, tells: &'static str, run: fn(&Stage<'_>) -> R
 }
 
 /// All of them.
-pub(crate) const STORIES: [Story; 25] = [
+pub(crate) const STORIES: [Story; 26] = [
     story("inflate", "the walk-through: five pods come and go, and a node with them", inflate::tell),
     story("helm", "the chart goes and comes again, the nodes stay", helm::tell),
     story("crds", "good manifests are taken, wrong ones refused in words", crds::tell),
     story("teams", "two teams with taints", teams::tell),
     story("sold-out", "no capacity: gone around, remembered, and waited for", sold_out::no_capacity),
+    story("reserved", "two of three nodes are in a capacity reservation that holds two", reserved::tell),
     story("throttled", "EC2 refuses calls, and nodes come all the same", sold_out::throttled),
     story("crash", "the controller is killed at ten moments", crash::tell),
     story("replicas", "two replicas, and a change of leader", replicas::tell),
