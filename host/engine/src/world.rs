@@ -144,6 +144,8 @@ pub struct World {
     pub(crate) learned: Learned,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
+    /// Pods that have room on nodes in use by the last plan, and which: kube-scheduler is about to bind them there.
+    pub(crate) seated: BTreeMap<PodKey, String>,
     /// How many pods without a node are nominated to each node.
     pub(crate) nominated: BTreeMap<String, usize>,
     /// How often spot capacity was taken back.

@@ -70,6 +70,7 @@ impl World {
         }
         if record.node.is_some() || record.terminal() || record.deleting {
             self.assigned.clear(&pod.key);
+            self.seated.remove(&pod.key);
         }
         if record.node.is_none() && record.unschedulable && !record.deleting && !record.terminal() && !pod.tied_to_node() {
             self.pending.insert(pod.key.clone());
@@ -147,6 +148,7 @@ impl World {
         self.touch_claims_of(key);
         if for_good {
             self.assigned.clear(key);
+            self.seated.remove(key);
         }
         let Some(record) = self.pods.remove(key) else { return };
         self.pending.remove(key);
