@@ -402,6 +402,7 @@ impl Engine {
     }
 
     fn price(&mut self, key: &whittle_model::OfferingKey, price: whittle_model::Micros, now: Timestamp) {
+        self.world.stocks.get_mut().clear();
         for catalog in self.world.catalogs.values_mut() {
             let Ok(at) = catalog.types.binary_search_by(|t| t.name.cmp(&key.instance_type)) else { continue };
             let catalog = std::sync::Arc::make_mut(catalog);

@@ -33,6 +33,11 @@ impl<T: Eq + Hash> Interner<T> {
         number
     }
 
+    /// The number of `value` if it has one.
+    pub(crate) fn known(&self, value: &T) -> Option<u32> {
+        self.numbers.0.get(value).copied()
+    }
+
     /// All values.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter().map(Arc::as_ref)
@@ -58,6 +63,11 @@ impl<K: Eq + Hash, V> Lookup<K, V> {
     /// Empty, with room for `count` entries.
     pub(crate) fn with_capacity(count: usize) -> Self {
         Self(FxHashMap::with_capacity_and_hasher(count, rustc_hash::FxBuildHasher))
+    }
+
+    /// Whether nothing is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// What is known of `key`.

@@ -106,6 +106,7 @@ impl World {
             return;
         }
         if short != before {
+            self.stocks.get_mut().clear();
             Arc::make_mut(catalog).types[at].allocatable.set(MEMORY, computed - short);
         }
         if short == 0 {

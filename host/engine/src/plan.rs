@@ -26,6 +26,7 @@ pub(crate) mod reserved;
 pub(crate) mod seats;
 pub(crate) mod standing;
 pub(crate) mod states;
+pub(crate) mod stock;
 pub(crate) mod study;
 pub(crate) mod tables;
 pub(crate) mod topology;
@@ -215,7 +216,7 @@ impl<'w> Scene<'w> {
         let requests = shapes.iter().map(|shape| &world.shapes.value(*shape).requests);
         let premises = Premises::new(world, pods);
         let dimensions = premises.dimensions(requests);
-        let tables = Tables::new(world, dimensions, &premises, &pricer.closed, now);
+        let tables = Tables::new(world, dimensions, &premises, &pricer.closed, (now, fresh));
         let (mut states, mut topology) = (States::default(), Topology::new(world, pods, fresh));
         let (dimensions, company) = (&tables.dimensions, &mut topology);
         let mut sorting = classes::Sorting { world, dimensions, premises: &premises, topology: company, states: &mut states, pricer, now };
@@ -223,7 +224,7 @@ impl<'w> Scene<'w> {
         let askers = classes.iter().map(|class| (class.asker, class.need.to_vec())).collect();
         let prices = pricer.price_all(&tables, &askers)?;
         states.open(&tables, prices);
-        topology.prepare(world, &tables, &mut states, &mut classes);
+        topology.prepare(world, (&premises.holders, &tables), &mut states, &mut classes);
         Ok(Self { premises, tables, states, topology, classes, menus: Menus::default() })
     }
 
@@ -240,7 +241,7 @@ impl<'w> Scene<'w> {
     }
 }
 
-/// What the running pods would cost on new nodes alone, with every pool empty, at list prices.
+/// What the running pods would cost on new nodes alone, with every pool and reservation empty, at list prices.
 pub fn yardstick(world: &World, now: Timestamp) -> Yardstick {
     let bound_pods = world.usage.values().flat_map(|usage| usage.pods.iter());
     let known = bound_pods.filter_map(|key| Member::known(world, key));
@@ -254,11 +255,12 @@ fn yardstick_of(world: &World, pods: &[Member<'_>], scorer: &mut dyn Scorer, now
     let mut scene = Scene::new(world, pods, &mut pricer, true, now)?;
     let (mut tally, _) = scene.topology.count(world);
     let mut left: Vec<usize> = scene.classes.iter().map(|c| c.members.len()).collect();
-    let untouched = Remaining::untouched(&scene.tables);
+    let untouched = Remaining::untouched(world, &scene.tables);
     let runs = classes::runs(&scene.classes, &left);
     let mut bench = scene.bench(&mut pricer);
     let mut ground = Ground { bins: None, tally: &mut tally, remaining: &mut untouched.clone(), manner: Manner::default() };
     let mut draft = greedy::pack(&mut bench, &mut ground, &runs);
+    reserved::tighten(&mut bench, &mut draft, &untouched);
     let greedy = finish::finish(&mut bench, draft.clone(), "greedy", untouched.clone())?;
     for (class, count) in &greedy.unplaced {
         left[*class] -= count;
@@ -268,6 +270,7 @@ fn yardstick_of(world: &World, pods: &[Member<'_>], scorer: &mut dyn Scorer, now
     let start = translated.packing(&bench, &draft);
     // The solver's bound is the tighter one: of few pods it knows every packing.
     let bound = pack::solve(&translated.problem, &start, world.settings.improvement_steps).bound.rank;
+    let bound = reserved::less(&bench, bound, left.iter().sum(), &untouched);
     Ok(Yardstick { greedy: greedy.cost, bound: bound.max(Micros(0)).min(greedy.cost) })
 }
 

@@ -48,11 +48,13 @@ pub(crate) fn provision(round: &mut Round<'_>, scorer: &mut dyn Scorer) -> Provi
     let hungry = plan.unplaced.iter().any(|unplaced| unplaced.reasons.iter().any(|reason| reason.place != "pod"));
     let mut expected = Vec::new();
     round.world.hold_room(&plan.placed);
+    round.world.seated.clear();
     for (on, mut pods) in plan.placed {
         pods.retain(|pod| !round.world.buffers.holds(pod));
         let starting = |node| round.world.claim_of(node).is_some_and(|claim| claim.status.initialized.is_none());
         if round.world.nodes.get(&on).is_some_and(|node| !starting(node)) {
             expected.extend(pods.iter().cloned());
+            round.world.seated.extend(pods.iter().map(|pod| (pod.clone(), on.clone())));
         }
         let meant_here =
             |pod: &PodKey| Member::known(round.world, pod).and_then(|pod| plan::bins::meant_for(round.world, &pod)) == Some(&on);

@@ -3,6 +3,7 @@
 mod objects;
 mod pods;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::intern::Interner;
 use crate::interruptions::Interruptions;
 use crate::learned::Learned;
 use crate::overlays::{self, Overlaid, OverlayVerdict};
+use crate::plan::stock::Stocks;
 use crate::set_aside::SetAside;
 use crate::storage::Storage;
 pub(crate) use objects::WorldObjects;
@@ -81,8 +83,8 @@ impl PodRecord {
 pub(crate) struct Usage {
     /// All pods that hold room.
     pub(crate) total: Resources,
-    /// The DaemonSets that have pods among them, with the number of those.
-    pub(crate) daemons: BTreeMap<PodKey, usize>,
+    /// The DaemonSets that have pods among them, by the number of their name, with the number of those.
+    pub(crate) daemons: BTreeMap<u32, usize>,
     /// Pods that hold room, in order.
     pub(crate) pods: BTreeSet<PodKey>,
     /// How many of them are not daemons' and not static.
@@ -96,10 +98,18 @@ pub struct World {
     pub(crate) synced: bool,
     pub(crate) shapes: Interner<Shape>,
     pub(crate) identities: Interner<Identity>,
+    /// Names of DaemonSets.
+    pub(crate) set_names: Interner<PodKey>,
     pub(crate) pods: BTreeMap<PodKey, PodRecord>,
     /// Pods without a node that kube-scheduler could not place.
     pub(crate) pending: BTreeSet<PodKey>,
     pub(crate) usage: BTreeMap<String, Usage>,
+    /// By shape and identity: how many pods that are not being deleted are on which node, by the number of its name.
+    pub(crate) sorts: BTreeMap<(u32, u32), BTreeMap<u32, u32>>,
+    /// Names of nodes.
+    pub(crate) node_names: Interner<String>,
+    /// By shape: pods on nodes that exclude others and are not being deleted.
+    pub(crate) excluders: BTreeMap<u32, BTreeSet<PodKey>>,
     /// By namespace and controller: its pods that are neither ending nor ended.
     pub(crate) replicas: BTreeMap<(String, Owner), usize>,
     pub(crate) nodes: BTreeMap<String, Node>,
@@ -122,6 +132,8 @@ pub struct World {
     pub(crate) catalogs: BTreeMap<String, Arc<Catalog>>,
     /// What overlays make of catalogues.
     pub(crate) overlaid: Overlaid,
+    /// What pools can buy, as far as plans have found it out. Nothing follows from it but how long a plan takes.
+    pub(crate) stocks: RefCell<Stocks>,
     /// Labels of namespaces.
     pub(crate) namespaces: BTreeMap<String, Labels>,
     /// Offerings that answered "sold out", and until when they are left alone.
@@ -132,6 +144,8 @@ pub struct World {
     pub(crate) learned: Learned,
     /// Which claim each planned pod is meant for.
     pub(crate) assigned: Assigned,
+    /// Pods that have room on nodes in use by the last plan, and which: kube-scheduler is about to bind them there.
+    pub(crate) seated: BTreeMap<PodKey, String>,
     /// How many pods without a node are nominated to each node.
     pub(crate) nominated: BTreeMap<String, usize>,
     /// How often spot capacity was taken back.
@@ -259,6 +273,7 @@ impl World {
     /// Counts an instance that was launched into a capacity reservation, until catalogues say so themselves.
     pub(crate) fn launched_into(&mut self, reservation: &str) {
         let is = |o: &whittle_model::Offering| o.reservation.as_ref().is_some_and(|r| r.id == reservation);
+        self.stocks.get_mut().clear();
         let has = |catalog: &Arc<Catalog>| catalog.types.iter().any(|t| t.offerings.iter().any(is));
         for catalog in self.catalogs.values_mut().filter(|catalog| has(catalog)) {
             for offering in Arc::make_mut(catalog).types.iter_mut().flat_map(|t| &mut t.offerings).filter(|o| is(o)) {
@@ -444,6 +459,15 @@ impl World {
             }
             self.storage.note(event);
         }
+    }
+
+    /// All nodes, by name, with what pods take of them.
+    pub(crate) fn in_use(&self) -> impl Iterator<Item = (&Node, Option<&Usage>)> {
+        let mut usages = self.usage.iter().peekable();
+        self.nodes.values().map(move |node| {
+            while usages.next_if(|(name, _)| **name < node.name).is_some() {}
+            (node, usages.next_if(|(name, _)| **name == node.name).map(|(_, usage)| usage))
+        })
     }
 
     /// The claim of a node, if it has one.

@@ -32,7 +32,14 @@ impl<'t> Scene<'t> {
     fn new(engine: &'t Engine, cluster: &'t Cluster, plan: &'t Plan, seed: u64) -> Self {
         let beds = (0..RESOLUTIONS).map(|number| {
             let mut bed = leave::bed(engine, cluster, plan, &mut leave::Pick::Turn(number));
-            let (left, _) = leave::bind_all(&mut bed, &leave::placements(engine, plan));
+            let (placements, mut early) = (leave::placements(engine, plan), bed.clone());
+            let (mut left, _) = leave::bind_all(&mut bed, &placements);
+            if !left.is_empty() {
+                // What has room on nodes in use is bound before others come.
+                let rest = leave::bind_early(engine, &mut early, placements);
+                bed = early;
+                left = leave::bind_all(&mut bed, &rest).0;
+            }
             assert!(left.is_empty(), "seed {seed}: {left:#?}");
             for pod in leave::parting(engine, &bed) {
                 bed.pods.insert(pod.key.clone(), pod);

@@ -168,6 +168,46 @@ fn claims_under_way_count() {
 }
 
 #[test]
+fn packed_anew_pods_have_what_their_own_nodes_have_reserved() {
+    let mut engine = engine(&[("cr-1", "m.4", "us-east-1a", 2)], settings(), &pods(3, 3500));
+    let actions = engine.poll(NOW, &mut ListPrice);
+    let claims = actions.into_iter().filter_map(|a| if let whittle_model::Action::CreateClaim(claim) = a { Some(*claim) } else { None });
+    let reserved: Vec<NodeClaim> = claims.filter(|claim| reservation(claim).is_some()).collect();
+    assert_eq!(reserved.len(), 2);
+    let of_type = catalog("default").get("m.4").unwrap().clone();
+    for claim in reserved {
+        engine.handle(&Event::Claim(Box::new(claim.clone())), NOW);
+        let launched = Launched {
+            provider_id: format!("aws:///us-east-1a/i-{}", claim.name),
+            claim: claim.name,
+            instance_type: "m.4".to_owned(),
+            zone: "us-east-1a".to_owned(),
+            capacity_type: CapacityType::Reserved,
+            reservation: Some("cr-1".to_owned()),
+            price: Micros(0),
+            capacity: of_type.capacity.clone(),
+            allocatable: of_type.allocatable.clone(),
+            image: String::new(),
+            sold_out: Vec::new(),
+        };
+        engine.handle(&Event::Outcome(Box::new(Outcome::Launched(launched))), NOW);
+    }
+    let bind = |engine: &mut Engine, one: Pod| {
+        let node = format!("node-{}", one.key.name);
+        engine.handle(&Event::Pod(Box::new(common::bound(one, &node))), NOW);
+        engine.yardstick(NOW)
+    };
+    let mut pods = pods(3, 3500).into_iter();
+    // The plan knows that nothing is left; packed anew they have both.
+    for one in pods.by_ref().take(2) {
+        assert_eq!(bind(&mut engine, one).greedy, Micros(0));
+    }
+    let third = bind(&mut engine, pods.next().unwrap());
+    let bought = plan(&self::engine(&[], settings(), &[pod("a", 3500, GIB)])).nodes[0].cost;
+    assert!(third.greedy == bought && third.bound <= bought, "one of three is bought for {bought}: {third:?}");
+}
+
+#[test]
 fn a_pool_with_min_values_uses_reservations_too() {
     let mut choosy = pool("p");
     choosy.template.requirements.add(Requirement::exists(keys::INSTANCE_TYPE).with_min_values(Some(4)));

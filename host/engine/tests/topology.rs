@@ -151,6 +151,34 @@ fn running(name: &str, of: &str, node: &str) -> Pod {
     bound(app(name, of), node)
 }
 
+/// Two pods that seek each other have room on a node in use. What is bought for a third of theirs is in another zone: it must
+/// not draw them away before kube-scheduler has bound them.
+#[test]
+fn room_on_a_node_in_use_is_kept_until_pods_are_bound() {
+    let mut pods = near(web(2), &[term(keys::ZONE, "web")]);
+    pods.push(Pod { requests: common::resources(100, 6 * GIB), ..app("third", "web") });
+    let mut of_a = pool("p");
+    of_a.template.requirements.add(any_of(keys::ZONE, &[A]));
+    // Two gibibytes short of room for the third.
+    let mut here = node("here", "c.4", C);
+    here.allocatable.set("memory", 4 * GIB);
+    let Outcome { mut engine, places, .. } = Cluster { pools: vec![of_a], nodes: vec![here], ..Cluster::of(pods) }.plan();
+    assert_eq!((places["web-0"].1.as_str(), places["web-1"].1.as_str(), places["third"].0.as_str()), ("here", "here", A));
+    let bought = common::leave::buy(&mut engine);
+    assert_eq!(bought.len(), 1);
+    // Its successor knows it too.
+    for mut engine in [engine.clone(), Engine::restore(engine.checkpoint())] {
+        let again = engine.plan(NOW, &mut ListPrice);
+        assert_eq!((again.nodes.len(), again.placed["here"].len(), objections(&engine, &again).len()), (0, 2, 0));
+        // Once the third one runs elsewhere kube-scheduler lets nobody onto that node any more.
+        let mut third = bound(app("third", "web"), "there");
+        third.requests = common::resources(100, 6 * GIB);
+        engine.handle(&Event::Node(Box::new(node("there", "m.2", A))), NOW);
+        engine.handle(&Event::Pod(Box::new(third)), NOW);
+        assert!(!engine.plan(NOW, &mut ListPrice).placed.contains_key("here"));
+    }
+}
+
 #[test]
 fn pods_spread_over_zones_and_nodes() {
     for (key, skew, pods, expected) in

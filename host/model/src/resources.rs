@@ -1,6 +1,7 @@
 //! Amounts of resources: CPU in thousandths of a core, everything else in whole units (bytes,
 //! pods, devices).
 
+use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,37 @@ pub const NODES: &str = "nodes";
 /// A named vector of amounts. A name that is absent counts zero, and a zero is never stored, so
 /// equal amounts are equal values.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub struct Resources(BTreeMap<String, i64>);
+pub struct Resources(BTreeMap<Name, i64>);
+
+/// The name of a resource. Every pod, node and type names the common ones: these are nobody's own copies.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String")]
+struct Name(Cow<'static, str>);
+
+impl std::fmt::Debug for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        let known = [CPU, MEMORY, PODS, EPHEMERAL_STORAGE].into_iter().find(|known| *known == name);
+        Self(known.map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed))
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Self::from(name.as_str())
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 impl Resources {
     /// Parses one entry of a Kubernetes resource list into the unit its name is counted in.
@@ -61,40 +92,40 @@ impl Resources {
         } else if let Some(slot) = self.0.get_mut(name) {
             *slot = amount;
         } else {
-            self.0.insert(name.to_owned(), amount);
+            self.0.insert(Name::from(name), amount);
         }
     }
 
     /// Adds `other`, name by name; saturates.
     pub fn add(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
-            self.set(name, self.get(name).saturating_add(*amount));
+        for (name, amount) in other.iter() {
+            self.set(name, self.get(name).saturating_add(amount));
         }
     }
 
     /// Subtracts `other`, name by name; may go below zero, saturates.
     pub fn subtract(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
-            self.set(name, self.get(name).saturating_sub(*amount));
+        for (name, amount) in other.iter() {
+            self.set(name, self.get(name).saturating_sub(amount));
         }
     }
 
     /// Raises each amount to at least `other`'s.
     pub fn raise_to(&mut self, other: &Self) {
-        for (name, amount) in &other.0 {
-            self.set(name, self.get(name).max(*amount));
+        for (name, amount) in other.iter() {
+            self.set(name, self.get(name).max(amount));
         }
     }
 
     /// Whether every amount is at most that of `room`.
     #[must_use]
     pub fn fit_in(&self, room: &Self) -> bool {
-        self.0.iter().all(|(name, amount)| *amount <= 0 || *amount <= room.get(name))
+        self.iter().all(|(name, amount)| amount <= 0 || amount <= room.get(name))
     }
 
     /// Names and amounts in the order of names; zeros are not among them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
+        self.0.iter().map(|(name, amount)| (&*name.0, *amount))
     }
 
     /// Whether every amount is zero.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whittle_model::{Affinity, NodeClaim, Requirement, Toleration, keys};
 
 use super::claims::closed;
-use super::presence::{Kinds, Outcome};
+use super::presence::Kinds;
 use crate::world::World;
 
 /// A claim of each pool that is open, as wide as the pool.
@@ -35,15 +35,13 @@ pub(super) fn widest(world: &World) -> Vec<NodeClaim> {
 /// All that is for sale.
 pub(super) struct Market<'w> {
     claims: &'w [NodeClaim],
-    /// Of each claim, what it may become and can be bought; made when it is asked for first.
-    sale: Option<Vec<Vec<Outcome<'w>>>>,
     known: BTreeMap<(Affinity, Vec<Toleration>, String), BTreeSet<String>>,
     kinds: Kinds<'w>,
 }
 
 impl<'w> Market<'w> {
     pub(super) fn new(claims: &'w [NodeClaim], kinds: Kinds<'w>) -> Self {
-        Self { claims, sale: None, known: BTreeMap::new(), kinds }
+        Self { claims, known: BTreeMap::new(), kinds }
     }
 
     /// The values of `key` among the nodes that a pod with this affinity and these tolerations
@@ -53,19 +51,14 @@ impl<'w> Market<'w> {
         if let Some(known) = self.known.get(&asked) {
             return known.clone();
         }
-        let kinds = &mut self.kinds;
-        let claims = self.claims;
-        let sale = self.sale.get_or_insert_with(|| claims.iter().map(|claim| kinds.for_sale(claim)).collect());
         let mut domains: BTreeSet<String> = BTreeSet::new();
-        for (claim, outcomes) in claims.iter().zip(sale.iter()) {
-            if claim.taints.iter().any(|t| t.repels() && !t.tolerated_by(tolerations)) {
-                continue;
-            }
-            for outcome in outcomes {
-                let values = outcome.values(key);
-                if values.iter().any(|value| !domains.contains(*value)) && outcome.may_welcome(affinity) {
-                    domains.extend(values.into_iter().map(str::to_owned));
-                }
+        let tolerated = |claim: &&NodeClaim| claim.taints.iter().all(|t| !t.repels() || t.tolerated_by(tolerations));
+        for outcome in self.claims.iter().filter(tolerated).flat_map(|claim| self.kinds.imaginable(claim)) {
+            let values = outcome.values(key);
+            // Most sell what another sells too.
+            let new = values.iter().any(|value| !domains.contains(*value));
+            if new && self.kinds.is_sold(&outcome) && outcome.may_welcome(affinity) {
+                domains.extend(values.into_iter().map(str::to_owned));
             }
         }
         self.known.insert(asked, domains.clone());

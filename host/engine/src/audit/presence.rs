@@ -198,6 +198,18 @@ impl<'w> Kinds<'w> {
         self.outcomes(claim).into_iter().filter(sold).collect()
     }
 
+    /// Every node of the types of a claim's catalogue.
+    pub(super) fn imaginable(&self, claim: &'w NodeClaim) -> impl Iterator<Item = Outcome<'w>> + use<'w> {
+        let types = self.world.catalog_of(claim).into_iter().flat_map(|catalog| &catalog.types);
+        types.flat_map(move |instance_type| instance_type.offerings.iter().map(move |offering| Outcome { claim, instance_type, offering }))
+    }
+
+    /// Whether a claim may become such a node today.
+    pub(super) fn is_sold(&self, node: &Outcome<'_>) -> bool {
+        let named = node.claim.requirements.get(keys::INSTANCE_TYPE).is_some_and(|r| r.values().contains(&node.instance_type.name));
+        named && node.keeps_within_requirements() && for_sale(self.world, &node.instance_type.name, node.offering, self.now)
+    }
+
     /// The facts of each type that `claim` names and its catalogue knows.
     pub(super) fn of(&mut self, claim: &'w NodeClaim) -> Vec<&Facts<'w>> {
         let (Some(catalog), Some(named)) = (self.world.catalog_of(claim), claim.requirements.get(keys::INSTANCE_TYPE)) else {

@@ -186,14 +186,23 @@ fn part(problem: &Problem, groups: &[(&[u32], Vec<u32>)], members: &[usize]) -> 
 
 /// Adds the kinds that hold something and that no kind beats, cheapest first.
 fn add_kinds(part: &mut Part, problem: &Problem, groups: &[(&[u32], Vec<u32>)], members: &[usize], used: &[usize]) {
-    let mut holds: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
+    // Kinds are many, and few sets of groups are distinct.
+    let mut holds: Vec<u32> = vec![0; problem.kinds.len()];
+    let mut distinct: Vec<Vec<bool>> = vec![vec![false; members.len()]];
+    let mut numbers: BTreeMap<(u32, usize), u32> = BTreeMap::new();
     for (g, &m) in members.iter().enumerate() {
         for &k in groups[m].0 {
-            holds.entry(k).or_insert_with(|| vec![false; members.len()])[g] = true;
+            let before = holds[k as usize];
+            holds[k as usize] = *numbers.entry((before, g)).or_insert_with(|| {
+                let mut set = distinct[before as usize].clone();
+                set[g] = true;
+                distinct.push(set);
+                index(distinct.len() - 1)
+            });
         }
     }
-    let mut order: Vec<(i64, i64, u32)> = Vec::with_capacity(holds.len());
-    for &k in holds.keys() {
+    let mut order: Vec<(i64, i64, u32)> = Vec::new();
+    for k in (0..index(problem.kinds.len())).filter(|k| holds[*k as usize] != 0) {
         let kind = &problem.kinds[k as usize];
         if kind.capacity.iter().any(|room| *room < 0) {
             continue;
@@ -203,15 +212,22 @@ fn add_kinds(part: &mut Part, problem: &Problem, groups: &[(&[u32], Vec<u32>)], 
     }
     order.sort_unstable();
     let mut sets: BTreeMap<Vec<bool>, u32> = BTreeMap::new();
+    let (mut capacity, mut last) = (Vec::with_capacity(used.len()), 0);
     for (rank, _, k) in order {
-        let capacity: Vec<i64> = used.iter().map(|&r| problem.kinds[k as usize].capacity[r]).collect();
-        let set = &holds[&k];
-        let beaten = (0..part.kinds.len()).any(|b| {
-            part.capacity(b).iter().zip(&capacity).all(|(x, y)| x >= y)
-                && part.sets[part.set[b] as usize].iter().zip(set).all(|(x, y)| *x || !*y)
-        });
+        capacity.clear();
+        capacity.extend(used.iter().map(|&r| problem.kinds[k as usize].capacity[r]));
+        let set = &distinct[holds[k as usize] as usize];
+        let beats = |b: &usize| {
+            part.capacity(*b).iter().zip(&capacity).all(|(x, y)| x >= y)
+                && part.sets[part.set[*b] as usize].iter().zip(set).all(|(x, y)| *x || !*y)
+        };
+        // What beat the last one beats the same type of another pool too.
+        if let Some(b) = (last..part.kinds.len()).chain(0..last.min(part.kinds.len())).find(beats) {
+            last = b;
+            continue;
+        }
         let useful = || (0..part.classes.len()).any(|c| set[part.group[c] as usize] && fit(part.demand(c), &capacity, 1) > 0);
-        if beaten || !useful() {
+        if !useful() {
             continue;
         }
         let id = *sets.entry(set.clone()).or_insert_with(|| {
@@ -219,7 +235,7 @@ fn add_kinds(part: &mut Part, problem: &Problem, groups: &[(&[u32], Vec<u32>)], 
             index(part.sets.len() - 1)
         });
         part.kinds.push(k);
-        part.capacity.extend(capacity);
+        part.capacity.extend_from_slice(&capacity);
         part.rank.push(rank);
         part.set.push(id);
     }

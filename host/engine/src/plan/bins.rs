@@ -4,8 +4,6 @@
 mod land;
 mod obstacles;
 
-use std::collections::BTreeMap;
-
 use whittle_model::{Labels, Node, NodeClaim, Requirements, Taint, keys, taint};
 
 use super::amounts::{Amounts, Dimensions, add, fits, times};
@@ -13,13 +11,14 @@ use super::classes::{Class, Member};
 use super::field::Mask;
 use super::ports::PortSet;
 use super::premises::Premises;
-use super::states::States;
+use super::states::{ProfileId, States};
 use super::topology::class_rules::Level;
 use super::topology::reach::Flight;
 use super::topology::set::Set;
 use super::topology::tally::{CounterId, Local, Tally, put, there};
 use super::topology::wishes::{Asking, Wish, beside, lasting};
 use super::topology::{FilterId, HOST, Topology};
+use crate::intern::Lookup;
 use crate::world::World;
 use land::Land;
 
@@ -37,6 +36,8 @@ enum Face<'w> {
 pub(crate) struct Bin<'w> {
     pub(crate) name: &'w str,
     initialized: bool,
+    /// Its place among the nodes of the world, if it is a node whose labels are its own.
+    node: Option<usize>,
     face: Face<'w>,
     taints: Vec<&'w Taint>,
     free: Amounts,
@@ -67,7 +68,9 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Bins<'w> {
     all: Vec<Bin<'w>>,
-    numbers: BTreeMap<&'w str, usize>,
+    numbers: Lookup<&'w str, usize>,
+    /// By sixty-four bins: the most that any of them has free when nothing is placed.
+    peaks: Vec<Amounts>,
     log: Vec<Entry>,
     /// By key and domain: the bins in it; by key: those in none.
     inside: Vec<Vec<Mask>>,
@@ -75,6 +78,8 @@ pub(crate) struct Bins<'w> {
     /// By level: bins that refuse it for good, and the first that does not.
     refused: Vec<Mask>,
     first: Vec<usize>,
+    /// By profile: bins whose labels were looked at, and those whose labels suit it.
+    suiting: Lookup<ProfileId, (Mask, Mask)>,
 }
 
 /// What a bin says to pods.
@@ -93,27 +98,30 @@ impl<'w> Bins<'w> {
         dimensions: &Dimensions,
         premises: &Premises<'w>,
         topology: &Topology<'w>,
-        mut running: BTreeMap<&'w str, Local>,
+        mut running: Vec<Local>,
     ) -> Self {
         let land = Land { world, dimensions, premises };
-        let mut all: Vec<Bin<'w>> = Vec::new();
-        for node in world.nodes.values() {
-            let claim = world.claim_of(node);
+        let mut all: Vec<Bin<'w>> = Vec::with_capacity(world.nodes.len());
+        for (at, (node, usage)) in world.in_use().enumerate() {
+            let claim = premises.holders.claim_of(node);
             if usable_node(node, claim) && claim.is_none_or(|c| !world.leaving.contains(&c.name)) && !world.pinned(&node.name) {
-                let mut bin = land.node_bin(node, claim);
-                bin.local = running.remove(node.name.as_str()).unwrap_or_default();
+                let mut bin = land.node_bin(node, claim, usage);
+                bin.local = running.get_mut(at).map(std::mem::take).unwrap_or_default();
+                // Until it is registered, its claim tells what it will be.
+                bin.node = claim.is_none_or(|claim| claim.status.registered.is_some()).then_some(at);
                 all.push(bin);
             }
         }
         for claim in world.claims.values() {
-            if !claim.deleting && !world.leaving.contains(&claim.name) && world.node_of(claim).is_none() {
+            if !claim.deleting && !world.leaving.contains(&claim.name) && !premises.holders.joined(claim) {
                 all.push(land.claim_bin(claim));
             }
         }
         all.sort_by(|a, b| b.initialized.cmp(&a.initialized).then_with(|| a.name.cmp(b.name)));
-        let numbers = all.iter().enumerate().map(|(number, bin)| (bin.name, number)).collect();
-        let levels = topology.levels();
-        let mut bins = Self { all, numbers, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
+        let mut numbers = Lookup::with_capacity(all.len());
+        all.iter().enumerate().for_each(|(number, bin)| numbers.insert(bin.name, number));
+        let (levels, peaks) = (topology.levels(), all.chunks(64).map(peak).collect());
+        let mut bins = Self { all, numbers, peaks, refused: vec![Mask::default(); levels], first: vec![0; levels], ..Self::default() };
         bins.locate(topology);
         bins
     }
@@ -126,7 +134,8 @@ impl<'w> Bins<'w> {
             match bin.face {
                 Face::Labels(labels) => {
                     let taints: Vec<Taint> = bin.taints.iter().map(|taint| (*taint).clone()).collect();
-                    bin.reach = (0..topology.keys()).map(|key| topology.reach_of_labels(key, labels)).collect();
+                    let reach = |key| bin.node.map_or_else(|| topology.reach_of_labels(key, labels), |at| topology.reach_of_node(key, at));
+                    bin.reach = (0..topology.keys()).map(reach).collect();
                     bin.outside = topology.outside(labels, &taints);
                     bin.unsure.clone_from(&bin.outside);
                 }
@@ -161,7 +170,8 @@ impl<'w> Bins<'w> {
 
     /// How many pods of `class` the bin can take in this form, at most `most`.
     pub(crate) fn capacity(&self, bin: usize, asking: Asking<'_, '_>, states: &States, most: usize) -> usize {
-        match self.all[bin].answer(asking, states, most) {
+        let bin = &self.all[bin];
+        match bin.answer(asking, most, |wanted| bin.suits(wanted), states) {
             Answer::Welcome(count) => count,
             Answer::NotNow | Answer::Never => 0,
         }
@@ -230,7 +240,10 @@ impl<'w> Bins<'w> {
     /// Whether a bin may take a pod of a class in this form, whatever the counts are.
     pub(crate) fn could(&self, bin: usize, class: &Class<'_>, level: &Level, states: &States) -> bool {
         let bin = &self.all[bin];
-        bin.times(class, 1) > 0 && !class.ports.takes.meets(&bin.barred) && bin.admits(class, level, states.wanted(level.profile))
+        bin.times(class, 1) > 0
+            && !class.ports.takes.meets(&bin.barred)
+            && bin.tolerated(class, level)
+            && bin.suits(states.wanted(level.profile))
     }
 
     /// How many placements there are, to go back to.
@@ -286,6 +299,9 @@ impl<'w> Bins<'w> {
     pub(crate) fn first(&mut self, asking: Asking<'_, '_>, states: &States, left: usize) -> Option<(usize, usize)> {
         let id = asking.level.id as usize;
         for word in self.first[id] / 64..self.all.len().div_ceil(64) {
+            if !fits(&asking.class.need, &self.peaks[word]) {
+                continue;
+            }
             let mut rest = self.willing(word, id, asking.wishes);
             while rest != 0 {
                 let bin = word * 64 + rest.trailing_zeros() as usize;
@@ -293,7 +309,9 @@ impl<'w> Bins<'w> {
                 if bin >= self.all.len() {
                     return None;
                 }
-                match self.all[bin].answer(asking, states, left) {
+                let (one, suiting) = (&self.all[bin], &mut self.suiting);
+                match one.answer(asking, left, |wanted| wanted.is_empty() || suits(suiting, bin, one, asking.level.profile, wanted), states)
+                {
                     Answer::Welcome(count) => return Some((bin, count)),
                     Answer::NotNow => {}
                     Answer::Never => {
@@ -323,10 +341,11 @@ impl<'w> Bins<'w> {
 }
 
 impl Bin<'_> {
-    fn answer(&self, asking: Asking<'_, '_>, states: &States, most: usize) -> Answer {
+    /// What it says to at most so many pods; `suits` tells whether its labels are what they want.
+    fn answer(&self, asking: Asking<'_, '_>, most: usize, suits: impl FnOnce(&Requirements) -> bool, states: &States) -> Answer {
         let Asking { class, level, wishes, tally } = asking;
         let count = self.times(class, most);
-        if count == 0 || class.ports.takes.meets(&self.barred) || !self.admits(class, level, states.wanted(level.profile)) {
+        if count == 0 || class.ports.takes.meets(&self.barred) || !self.tolerated(class, level) || !suits(states.wanted(level.profile)) {
             return Answer::Never;
         }
         let beside = usize::try_from(beside(level, &self.local, tally)).unwrap_or(usize::MAX);
@@ -352,12 +371,9 @@ impl Bin<'_> {
         settled && reach.within(&wish.allowed)
     }
 
-    /// Whether taints and labels let pods of `class` in that ask for `wanted`.
-    fn admits(&self, class: &Class<'_>, level: &Level, wanted: &Requirements) -> bool {
-        if self.taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations)) {
-            return false;
-        }
-        self.suits(wanted)
+    /// Whether its taints let pods of `class` in.
+    fn tolerated(&self, class: &Class<'_>, level: &Level) -> bool {
+        !self.taints.iter().any(|t| (t.repels() || !level.lenient) && !t.tolerated_by(class.tolerations))
     }
 
     /// How many pods of `class` have room, at most `most`.
@@ -372,6 +388,25 @@ impl Bin<'_> {
         free.iter_mut().zip(first.iter().zip(&class.need)).for_each(|(free, (first, need))| *free -= first - need);
         times(&class.need, &free, most)
     }
+}
+
+/// The most that any of these bins has free, dimension by dimension.
+fn peak(bins: &[Bin<'_>]) -> Amounts {
+    let mut peak = bins[0].free.clone();
+    bins.iter().for_each(|bin| peak.iter_mut().zip(&bin.free).for_each(|(peak, free)| *peak = (*peak).max(*free)));
+    peak
+}
+
+/// Whether the labels of a bin are what a profile wants: each is looked at once.
+fn suits(known: &mut Lookup<ProfileId, (Mask, Mask)>, number: usize, bin: &Bin<'_>, profile: ProfileId, wanted: &Requirements) -> bool {
+    let (seen, suiting) = known.at(profile);
+    if !seen.holds(number) {
+        seen.insert(number);
+        if bin.suits(wanted) {
+            suiting.insert(number);
+        }
+    }
+    suiting.holds(number)
 }
 
 /// Whether every node that `have` admits meets `wanted`.

@@ -114,8 +114,8 @@ fn value(world: &World, pool: &PoolTable<'_>, offer: &Offer<'_>, column: &Candid
         C::AllocatableCpuMilli => instance_type.allocatable.get(CPU),
         C::AllocatableMemoryMib => instance_type.allocatable.get(MEMORY) >> 20,
         C::AllocatablePods => instance_type.allocatable.get(PODS),
-        C::DaemonCpuMilli => of.daemons.get(CPU),
-        C::DaemonMemoryMib => of.daemons.get(MEMORY) >> 20,
+        C::DaemonCpuMilli => of.daemons().get(CPU),
+        C::DaemonMemoryMib => of.daemons().get(MEMORY) >> 20,
         C::Label(key) => word(instance_type.labels.get(key).or_else(|| pool.pool.template.labels.get(key)).map_or("", String::as_str)),
     }
 }

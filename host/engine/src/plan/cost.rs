@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use whittle_model::{Micros, Toleration};
@@ -14,17 +15,19 @@ use super::greedy::{Bench, Draft, Ground, Manner, OpenClaim, charge, clear_of_da
 use super::limits::Remaining;
 use super::ports::PortUse;
 use super::states::{ProfileId, StateId};
-use super::tables::Tables;
+use super::tables::{Row, Tables};
 use super::topology::asks::Aim;
 use super::topology::set::Set;
 use super::topology::tally::Tally;
 use super::topology::wishes::Asking;
+use crate::intern::Lookup;
 use crate::pack::{Kind, Packing, Problem};
 
 /// What a kind of the problem stands for: the best offering of a row for the same set of profiles.
 #[derive(Debug, Clone, Copy)]
 struct Source {
     pool: usize,
+    row: u32,
     offer: usize,
 }
 
@@ -41,6 +44,12 @@ pub(crate) struct Translated {
 
 /// States of an empty claim after each profile, by pool: what a pod of that profile could have.
 type Openings = BTreeMap<ProfileId, Vec<Option<StateId>>>;
+
+/// The profiles that an offering admits at a level of rank: its rank, its number and its cost.
+type Leveled = (Set, (Micros, usize, Micros));
+
+/// What pools with the same kinds have in common: by profile, where its offerings and their prices lie.
+type Alike = Vec<Option<(usize, usize)>>;
 
 /// Classes that may go to the same kinds, room and ports aside.
 type Group<'a> = (&'a [Toleration], &'a [ProfileId]);
@@ -73,12 +82,23 @@ pub(crate) fn translate(bench: &mut Bench<'_, '_>, left: &[usize], remaining: &R
             let table = &bench.tables.pools[sources[kind].pool];
             !class.ports.is_empty() && class.ports.takes.meets(&table.rows[table.offers[sources[kind].offer].row as usize].barred)
         };
-        let fitting = |kind: &usize| fits(&alone, &problem.kinds[*kind].capacity) && !barred(*kind);
         let list = lists.entry((*group, alone.to_vec(), &class.ports)).or_insert_with(|| {
-            let mut allowed: Vec<usize> = reachable.iter().copied().filter(fitting).collect();
-            let tier = allowed.iter().map(|kind| bench.tables.pools[sources[*kind].pool].tier).min();
-            allowed.retain(|kind| Some(bench.tables.pools[sources[*kind].pool].tier) == tier);
-            allowed.into_iter().map(index).collect()
+            // Pools that share what they sell have the same rooms.
+            let mut roomy: Vec<(*const Row<'_>, Vec<bool>)> = Vec::new();
+            let mut of_pool: Vec<usize> = Vec::with_capacity(bench.tables.pools.len());
+            for table in &bench.tables.pools {
+                let known = roomy.iter().position(|(rows, _)| *rows == table.rows.as_ptr());
+                of_pool.push(known.unwrap_or(roomy.len()));
+                if known.is_none() {
+                    roomy.push((table.rows.as_ptr(), table.rows.iter().map(|row| fits(&alone, &row.room)).collect()));
+                }
+            }
+            let fitting = |kind: &usize| roomy[of_pool[sources[*kind].pool]].1[sources[*kind].row as usize] && !barred(*kind);
+            // Kinds stand by pool, and pools by tier.
+            let tier = |kind: usize| bench.tables.pools[sources[kind].pool].tier;
+            let mut allowed = reachable.iter().copied().filter(fitting).peekable();
+            let first = allowed.peek().map(|kind| tier(*kind));
+            allowed.take_while(|kind| Some(tier(*kind)) == first).map(index).collect()
         });
         problem.classes.push(crate::pack::Class {
             demand: class.need.to_vec(),
@@ -114,17 +134,25 @@ fn openings(bench: &mut Bench<'_, '_>) -> Openings {
 /// One kind for each row and set of profiles that its offerings admit: the best-ranked of them.
 fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (Vec<Kind>, Vec<Source>, Vec<Set>) {
     let (mut kinds, mut sources, mut admitted) = (Vec::new(), Vec::new(), Vec::new());
+    let mut known: Lookup<Alike, Vec<Vec<Leveled>>> = Lookup::default();
     // What is reserved is counted, which kinds are not: the greedy's claims there stay.
     for (pool, table) in bench.tables.pools.iter().enumerate().filter(|(_, table)| !table.reserved) {
         let tight = remaining.tight(pool);
-        for (number, row) in table.rows.iter().enumerate() {
+        // Of pools that share what they sell, those that may hold the same profiles have the same kinds.
+        let states = || openings.values().map(|states| states[pool]);
+        let masks = |state| (Rc::as_ptr(&bench.states.get(state).offers).addr(), bench.states.purse_of(state).prices.as_ptr().addr());
+        let same: Alike = states().map(|state| state.map(masks)).collect();
+        if known.get(&same).is_none() {
+            known.insert(same.clone(), table.rows.iter().map(|row| levels(bench, openings, pool, row.offers.clone())).collect());
+        }
+        for ((number, row), levels) in table.rows.iter().enumerate().zip(known.get(&same).into_iter().flatten()) {
             if tight && remaining.crosses(pool, number) {
                 continue;
             }
-            for (admits, (rank, offer, cost)) in levels(bench, openings, pool, row.offers.clone()) {
-                kinds.push(Kind { capacity: row.room.to_vec(), rank, cost });
-                sources.push(Source { pool, offer });
-                admitted.push(admits);
+            for (admits, (rank, offer, cost)) in levels {
+                kinds.push(Kind { capacity: row.room.to_vec(), rank: *rank, cost: *cost });
+                sources.push(Source { pool, row: index(number), offer: *offer });
+                admitted.push(admits.clone());
             }
         }
     }
@@ -135,8 +163,8 @@ fn kinds(bench: &Bench<'_, '_>, openings: &Openings, remaining: &Remaining) -> (
 /// its rank and cost. A node ranks as its dearest asker, so an offering that costs one asker more
 /// than another is two kinds: one for the first level of rank and those who pay no more, and one for
 /// all.
-fn levels(bench: &Bench<'_, '_>, openings: &Openings, pool: usize, offers: Range<usize>) -> Vec<(Set, (Micros, usize, Micros))> {
-    let mut best: Vec<(Set, (Micros, usize, Micros))> = Vec::new();
+fn levels(bench: &Bench<'_, '_>, openings: &Openings, pool: usize, offers: Range<usize>) -> Vec<Leveled> {
+    let mut best: Vec<Leveled> = Vec::new();
     let mut priced: Vec<(Micros, Micros, u32)> = Vec::new();
     for offer in offers {
         priced.clear();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use whittle_model::{DaemonSet, HostPort, PodKey, Requirements, Resources, Taint, Toleration, keys};
+use whittle_model::{DaemonSet, HostPort, Requirements, Resources, Taint, Toleration, keys};
 
 use super::tables::alternatives_of;
 use crate::world::World;
@@ -10,7 +10,8 @@ use crate::world::World;
 /// One DaemonSet.
 #[derive(Debug)]
 pub(crate) struct Daemon<'w> {
-    pub(crate) key: &'w PodKey,
+    /// The number of its name, if a pod of it was ever seen on a node.
+    pub(crate) number: Option<u32>,
     pub(crate) requests: Cow<'w, Resources>,
     pub(crate) tolerations: &'w [Toleration],
     pub(crate) ports: &'w [HostPort],
@@ -44,7 +45,7 @@ fn daemon<'w>(world: &'w World, set: &'w DaemonSet) -> Daemon<'w> {
     }
     let wanted = alternatives_of(&affinity);
     Daemon {
-        key: &set.key,
+        number: world.set_names.known(&set.key),
         requests,
         tolerations: live.map_or(&template.tolerations, |shape| &shape.tolerations),
         ports: live.map_or(&template.host_ports, |shape| &shape.host_ports),

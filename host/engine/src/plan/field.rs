@@ -27,6 +27,11 @@ impl Mask {
         self.0[at / 64] |= 1 << (at % 64);
     }
 
+    /// Whether it is in it.
+    pub(crate) fn holds(&self, at: usize) -> bool {
+        self.word(at / 64) >> (at % 64) & 1 == 1
+    }
+
     /// Leaves one out.
     fn remove(&mut self, at: usize) {
         if let Some(word) = self.0.get_mut(at / 64) {

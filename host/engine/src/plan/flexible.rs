@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
 use smallvec::SmallVec;
-use whittle_model::{CapacityType, Requirements, keys};
+use whittle_model::{CapacityType, InstanceType, Offering, Requirements, keys};
 
 use super::amounts::fits_on_top;
 use super::states::State;
-use super::tables::{Offer, Row};
+use super::tables::Row;
 
 /// Numbers of values, one for each key that a pool asks distinct values of.
 pub(crate) type Counts = SmallVec<[usize; 2]>;
@@ -58,7 +58,7 @@ pub(crate) struct Shortage {
 
 impl Flexibility {
     /// What a pool with this template asks of these types and offerings.
-    pub(crate) fn new(template: &Requirements, rows: &[Row<'_>], offers: &[Offer<'_>]) -> Self {
+    pub(crate) fn new(template: &Requirements, rows: &[&InstanceType], offers: &[&Offering]) -> Self {
         let asked = template.iter().filter_map(|want| want.min_values().filter(|least| *least > 0).map(|least| (want.key(), least)));
         let wishes: Vec<Wish> = asked.map(|(key, least)| wish(key, least, rows, offers)).collect();
         Self { ways: if wishes.is_empty() { Vec::new() } else { ways(offers) }, wishes }
@@ -188,15 +188,15 @@ impl Wish {
     }
 }
 
-fn ways(offers: &[Offer<'_>]) -> Vec<FixedBitSet> {
+fn ways(offers: &[&Offering]) -> Vec<FixedBitSet> {
     let mut ways: BTreeMap<CapacityType, FixedBitSet> = BTreeMap::new();
     for (number, offer) in offers.iter().enumerate() {
-        ways.entry(offer.offering.capacity_type).or_insert_with(|| FixedBitSet::with_capacity(offers.len())).insert(number);
+        ways.entry(offer.capacity_type).or_insert_with(|| FixedBitSet::with_capacity(offers.len())).insert(number);
     }
     ways.into_values().collect()
 }
 
-fn wish(key: &str, least: u32, rows: &[Row<'_>], offers: &[Offer<'_>]) -> Wish {
+fn wish(key: &str, least: u32, rows: &[&InstanceType], offers: &[&Offering]) -> Wish {
     let mut names: Vec<String> = Vec::new();
     let mut number = |name: &str| {
         let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -206,12 +206,12 @@ fn wish(key: &str, least: u32, rows: &[Row<'_>], offers: &[Offer<'_>]) -> Wish {
         u32::try_from(at).expect("a catalogue has fewer than 2^32 types")
     };
     let values = match key {
-        keys::ZONE => Values::OfOffering(offers.iter().map(|o| number(&o.offering.zone)).collect()),
-        keys::ZONE_ID => Values::OfOffering(offers.iter().map(|o| number(&o.offering.zone_id)).collect()),
-        keys::CAPACITY_TYPE => Values::OfOffering(offers.iter().map(|o| number(o.offering.capacity_type.name())).collect()),
+        keys::ZONE => Values::OfOffering(offers.iter().map(|o| number(&o.zone)).collect()),
+        keys::ZONE_ID => Values::OfOffering(offers.iter().map(|o| number(&o.zone_id)).collect()),
+        keys::CAPACITY_TYPE => Values::OfOffering(offers.iter().map(|o| number(o.capacity_type.name())).collect()),
         key => Values::OfType(
             rows.iter()
-                .map(|row| match (row.instance_type.labels.get(key), row.instance_type.requirements.get(key)) {
+                .map(|of_type| match (of_type.labels.get(key), of_type.requirements.get(key)) {
                     (Some(value), _) => SmallVec::from_elem(number(value), 1),
                     (None, Some(several)) if several.operator() == whittle_model::Operator::In => {
                         several.values().iter().map(|value| number(value)).collect()

@@ -138,7 +138,7 @@ fn node_of(bench: &Bench<'_, '_>, claim: &Finished, number: usize) -> Node {
         labels.extend(row.instance_type.labels.iter().map(|(k, v)| (k.clone(), v.clone())));
         node.capacity = row.instance_type.capacity.clone();
         node.allocatable = row.instance_type.allocatable.clone();
-        node.allocatable.subtract(&row.daemons);
+        node.allocatable.subtract(row.daemons());
     }
     node.labels = labels;
     node

@@ -54,9 +54,9 @@ impl Remaining {
         Self { units: reserved::units(world), ..Self::of(tables, |table| owned_by(world, &table.pool.name)) }
     }
 
-    /// The same limits with nothing owned, and no reservation.
-    pub(crate) fn untouched(tables: &Tables<'_>) -> Self {
-        Self::of(tables, |_| Resources::default())
+    /// The same limits with nothing owned, and every reservation with all its instances.
+    pub(crate) fn untouched(world: &World, tables: &Tables<'_>) -> Self {
+        Self { units: reserved::all_units(world), ..Self::of(tables, |_| Resources::default()) }
     }
 
     fn of(tables: &Tables<'_>, owned: impl Fn(&PoolTable<'_>) -> Resources) -> Self {

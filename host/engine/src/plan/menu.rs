@@ -85,7 +85,7 @@ impl Menu {
         let requirements = lowered(&requirements, &shortages);
         let mut largest = Resources::default();
         rows.iter().for_each(|row| largest.raise_to(&table.rows[*row as usize].instance_type.capacity));
-        let daemons = rows.iter().map(|row| &table.rows[*row as usize].daemons).min_by(|a, b| a.iter().cmp(b.iter()));
+        let daemons = rows.iter().map(|row| table.rows[*row as usize].daemons()).min_by(|a, b| a.iter().cmp(b.iter()));
         Self {
             offers: offers.to_vec(),
             group: group_of(&table.pool.name, &requirements, now),

@@ -31,7 +31,7 @@ pub(crate) struct Price {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Group {
     /// By offering; `None` where it is vetoed.
-    pub(crate) prices: Vec<Option<Price>>,
+    pub(crate) prices: Arc<[Option<Price>]>,
     /// Vetoes by reason.
     pub(crate) vetoes: BTreeMap<u32, usize>,
 }
@@ -170,12 +170,12 @@ impl<'p> Pricer<'p> {
     }
 
     fn price_pool(&mut self, table: &PoolTable<'_>, askers: &BTreeMap<u32, Vec<i64>>, mix: &Mix) -> Result<PoolPrices, ScorerFailure> {
-        let list = || table.offers.iter().map(|o| Some(Price { rank: o.offering.price.max(Micros(1)), cost: o.offering.price })).collect();
+        let list = || Arc::clone(&table.list.prices);
         // The cloud does not know of overlays: such claims say what to buy, as under policies.
         let changed = table.priced_by_overlay();
         let Some((_, wants)) = self.chains.get(&table.pool.name).cloned() else {
             let none = self.closed.contains_key(&table.pool.name);
-            let prices = if none { vec![None; table.offers.len()] } else { list() };
+            let prices = if none { vec![None; table.offers.len()].into() } else { list() };
             return Ok(PoolPrices { groups: vec![Group { prices, vetoes: BTreeMap::new() }], changed, ..PoolPrices::default() });
         };
         let Some(pricing) = &wants.pricing else {
@@ -289,7 +289,7 @@ impl PoolPrices {
     /// Takes answers for all offerings in. A chain that prices by the mix has its say on vetoes
     /// later, node by node: what is too much of today may be welcome once other nodes are settled.
     fn take(&mut self, table: &PoolTable<'_>, verdicts: Vec<Verdict>) -> Group {
-        let mut group = Group::default();
+        let (mut group, mut prices) = (Group::default(), Vec::with_capacity(verdicts.len()));
         for (offer, verdict) in table.offers.iter().zip(verdicts) {
             let list = Price { rank: offer.offering.price.max(Micros(1)), cost: offer.offering.price };
             let price = match verdict {
@@ -301,8 +301,9 @@ impl PoolPrices {
                 }
             };
             self.changed |= price != Some(list);
-            group.prices.push(price);
+            prices.push(price);
         }
+        group.prices = prices.into();
         group
     }
 }

@@ -2,6 +2,8 @@
 
 mod of_pool;
 
+use std::collections::BTreeSet;
+
 use whittle_model::{Timestamp, keys};
 
 use super::Seats;
@@ -22,7 +24,7 @@ use of_pool::Near;
 /// The pods to plan for, and those that cannot be planned for whatever the cluster offers.
 pub(crate) fn sort_out(world: &World, now: Timestamp) -> (Vec<Member<'_>>, Vec<Unplaced>) {
     let (mut pods, mut refused): (Vec<Member<'_>>, Vec<Unplaced>) = (Vec::new(), Vec::new());
-    let homeless = world.usage.iter().filter(|(node, _)| going(world, node)).flat_map(|(_, usage)| usage.pods.iter());
+    let homeless = departing(world).into_iter().filter_map(|node| world.usage.get(node)).flat_map(|usage| usage.pods.iter());
     let moving = homeless.filter(|key| world.pods.get(*key).is_some_and(|r| protection::reschedulable(world, r, now)));
     for key in world.pending.iter().chain(moving) {
         let Some(record) = world.pods.get(key) else { continue };
@@ -48,6 +50,13 @@ pub(crate) fn going(world: &World, name: &str) -> bool {
         .nodes
         .get(name)
         .is_some_and(|node| node.deleting || world.claim_of(node).is_some_and(|c| c.deleting || world.leaving.contains(&c.name)))
+}
+
+/// The nodes that are on their way out, by name.
+pub(crate) fn departing(world: &World) -> BTreeSet<&str> {
+    let claims = world.going.iter().chain(&world.leaving).filter_map(|claim| world.claims.get(claim));
+    let nodes = claims.flat_map(|claim| world.nodes_of(claim)).chain(world.nodes.values().filter(|node| node.deleting));
+    nodes.map(|node| node.name.as_str()).filter(|name| going(world, name)).collect()
 }
 
 /// Why pods of this shape are never planned for.

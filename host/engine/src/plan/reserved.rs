@@ -46,6 +46,34 @@ pub(crate) fn units(world: &World) -> BTreeMap<String, u32> {
     units
 }
 
+/// Instances in reservations, by reservation.
+pub(crate) fn taken(world: &World) -> BTreeMap<&str, u32> {
+    let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
+    if world.settings.features.reserved_capacity {
+        let launched = world.claims.values().filter(|claim| claim.status.launched.is_some());
+        launched.filter_map(|claim| named(&claim.requirements)).for_each(|id| *taken.entry(id).or_default() += 1);
+    }
+    taken
+}
+
+/// Instances that each reservation has when nothing is launched into it: those that are left, and those that are taken.
+pub(crate) fn all_units(world: &World) -> BTreeMap<String, u32> {
+    let mut units = BTreeMap::new();
+    if world.settings.features.reserved_capacity {
+        let behind = world.catalogs.values().flat_map(|catalog| catalog.held());
+        for held in behind.map(|held| held.reservation) {
+            let least = units.entry(held.id).or_insert(held.left);
+            *least = held.left.min(*least);
+        }
+    }
+    for (id, taken) in taken(world) {
+        if let Some(units) = units.get_mut(id) {
+            *units += taken;
+        }
+    }
+    units
+}
+
 /// The reservation that requirements name.
 pub(crate) fn named(requirements: &Requirements) -> Option<&str> {
     requirements.get(keys::RESERVATION_ID).and_then(Requirement::single)
@@ -180,7 +208,7 @@ fn worth(bench: &Bench<'_, '_>, pods: usize, remaining: &Remaining) -> Option<Mi
     }
     let mut all: BTreeMap<&str, Option<Micros>> = BTreeMap::new();
     for table in bench.tables.pools.iter().filter(|table| table.reserved) {
-        for offer in &table.offers {
+        for offer in table.offers.iter() {
             let Some(reservation) = &offer.offering.reservation else { continue };
             let instead = sold_instead(bench, table, offer.row, &offer.offering.zone);
             let worth = all.entry(&reservation.id).or_insert(instead);

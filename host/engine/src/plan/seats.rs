@@ -106,10 +106,10 @@ pub(crate) fn place<'w>(
     running: &Tally,
     remaining: &Remaining,
 ) -> (Seats<'w>, Draft, Tally) {
-    let mut released: BTreeSet<&PodKey> = BTreeSet::new();
+    let (mut released, mut insisted): (BTreeSet<&PodKey>, BTreeSet<&PodKey>) = Default::default();
     loop {
         let mut tally = running.clone();
-        let (kept, company) = keep(world, bench, bins, &mut tally, &released);
+        let (kept, company) = keep(world, bench, bins, &mut tally, (&released, &insisted));
         let mut seats = Seats::new(bench.classes, &kept);
         let mut seated = tally.clone();
         let draft = fill(bench, bins, &mut tally, &mut seats, &kept, remaining);
@@ -126,11 +126,24 @@ pub(crate) fn place<'w>(
         }
         let states: BTreeSet<StateId> = draft.claims.iter().map(|claim| claim.state).collect();
         let compared = bench.topology.compare_also(bench.tables, bench.states, &states);
-        if released.len() == before && !compared {
+        let insisting = insist(world, &seats, &mut insisted);
+        if released.len() == before && !compared && !insisting {
             return (seats, draft, seated);
         }
         bins.undo();
     }
+}
+
+/// Notes pods that would lose the room that the last plan had for them on a node in use; false when there are no more. By
+/// the order of plans, what waits for nodes to come may draw them away from where kube-scheduler is about to bind them.
+fn insist<'w>(world: &World, seats: &Seats<'w>, insisted: &mut BTreeSet<&'w PodKey>) -> bool {
+    let before = insisted.len();
+    if !world.seated.is_empty() {
+        for (members, left) in seats.members.iter().zip(&seats.left) {
+            insisted.extend(members[members.len() - left..].iter().filter(|key| world.seated.contains_key(**key)));
+        }
+    }
+    insisted.len() > before
 }
 
 /// The pods of a plan by domain that spread by a counter in which they count: any others can be bound
@@ -163,18 +176,22 @@ fn keep<'w>(
     bench: &mut Bench<'_, 'w>,
     bins: &mut Bins<'w>,
     tally: &mut Tally,
-    released: &BTreeSet<&PodKey>,
+    (released, insisted): (&BTreeSet<&PodKey>, &BTreeSet<&PodKey>),
 ) -> (Vec<Kept<'w>>, Tally) {
     let (classes, topology, states) = (bench.classes, &*bench.topology, &*bench.states);
-    let mut meant: Vec<(usize, &'w PodKey, usize)> = Vec::new();
+    let mut meant: Vec<(usize, &'w PodKey, usize, bool)> = Vec::new();
     for (number, class) in classes.iter().enumerate() {
-        let bin_of = |pod: &Member<'w>| bins::meant_for(world, pod).and_then(|name| bins.find(name));
+        let bin_of = |pod: &Member<'w>| bins::meant_for(world, pod).and_then(|name| bins.find(name)).map(|bin| (bin, false));
+        let seat_of = |pod: &Member<'w>| {
+            world.seated.get(pod.key).filter(|_| insisted.contains(pod.key)).and_then(|name| bins.find(name)).map(|bin| (bin, true))
+        };
         let members = class.members.iter().filter(|m| !released.contains(m.key));
-        meant.extend(members.filter_map(|m| bin_of(m).map(|bin| (number, m.key, bin))));
+        meant.extend(members.filter_map(|m| bin_of(m).or_else(|| seat_of(m)).map(|(bin, soon)| (number, m.key, bin, soon))));
     }
-    // Whoever has to spread goes before those that only count.
-    meant.sort_by_key(|(class, pod, _)| {
-        (world.buffers.holds(pod), classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()))
+    // Whoever is about to be bound is there before all that wait for their nodes, and whoever has to spread goes before those
+    // that only count.
+    meant.sort_by_key(|(class, pod, _, soon)| {
+        (world.buffers.holds(pod), !soon, classes[*class].company.levels.iter().all(|l| l.keyed.is_empty() && l.host.is_empty()))
     });
     let mut kept: Vec<Kept<'w>> = Vec::new();
     let mut wishes: Vec<Wish> = Vec::new();
@@ -182,16 +199,18 @@ fn keep<'w>(
     for doubtful in [false, true] {
         loop {
             let before = meant.len();
-            meant.retain(|(number, key, bin)| {
+            meant.retain(|(number, key, bin, soon)| {
                 let class = &classes[*number];
-                let stays = class.company.levels.iter().any(|level| {
-                    if doubtful {
-                        wishes.clear();
-                    } else if !topology.wishes(level, tally, &mut wishes) {
-                        return false;
-                    }
-                    bins.capacity(*bin, Asking { class, level, wishes: &wishes, tally }, states, 1) > 0
-                });
+                // A node in use is no pod's before kube-scheduler thinks so too.
+                let stays = !(doubtful && *soon)
+                    && class.company.levels.iter().any(|level| {
+                        if doubtful {
+                            wishes.clear();
+                        } else if !topology.wishes(level, tally, &mut wishes) {
+                            return false;
+                        }
+                        bins.capacity(*bin, Asking { class, level, wishes: &wishes, tally }, states, 1) > 0
+                    });
                 if stays {
                     bins.place(*bin, class, 1, topology, tally);
                     if doubtful && !class.required().needs_company() {

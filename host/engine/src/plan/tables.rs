@@ -3,20 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
 
-use fixedbitset::FixedBitSet;
 use whittle_model::requirements::Requirements;
-use whittle_model::{
-    CapacityType, Catalog, InstanceType, Micros, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys,
-};
+use whittle_model::{Catalog, HostPort, InstanceType, Micros, NodePool, Offering, OfferingKey, Requirement, Resources, Timestamp, keys};
 
 use super::amounts::{Amounts, Dimensions, add};
-use super::daemons::Daemon;
 use super::flexible::Flexibility;
-use super::ports::{PortSet, Ports};
+use super::ports::PortSet;
 use super::premises::Premises;
 use super::reserved;
 use super::states::{offering_allows, type_allows};
+use super::stock::{Guest, PriceList, Sought, Stock, Stocks, of_goods};
 use crate::overlays::Face;
 use crate::world::World;
 
@@ -35,19 +34,21 @@ pub(crate) struct PoolTable<'w> {
     pub(crate) tier: usize,
     /// What a node of this pool is known to be before its type is chosen.
     pub(crate) template: Requirements,
-    /// The types the template allows.
-    pub(crate) rows: Vec<Row<'w>>,
+    /// The types the template allows. Tables of one stock share these lists.
+    pub(crate) rows: Rc<[Row<'w>]>,
     /// The offerings the template allows, those of one row side by side.
-    pub(crate) offers: Vec<Offer<'w>>,
+    pub(crate) offers: Rc<[Offer<'w>]>,
     /// By row: offerings that are sold out today. A claim that allows them may come to be bought from them.
-    pub(crate) resting: Vec<(u32, &'w Offering)>,
+    pub(crate) resting: Rc<[(u32, &'w Offering)]>,
     /// The place of each offering among them by capacity type, type and zone: what decides between equal
     /// ranks.
-    pub(crate) places: Vec<u32>,
+    pub(crate) places: Arc<[u32]>,
     /// How many distinct values a claim must keep.
-    pub(crate) flexibility: Flexibility,
+    pub(crate) flexibility: Arc<Flexibility>,
     /// How many capacity types are among them.
     pub(crate) ways: usize,
+    /// What the offerings cost by the list.
+    pub(crate) list: PriceList,
 }
 
 /// An instance type in a pool.
@@ -56,13 +57,20 @@ pub(crate) struct Row<'w> {
     pub(crate) instance_type: &'w InstanceType,
     /// What is left for pods once the daemons of such a node have their share.
     pub(crate) room: Amounts,
-    /// What those daemons ask for.
-    pub(crate) daemons: Resources,
+    /// What those daemons ask for, and who they are.
+    daemons: Arc<(Resources, Vec<usize>)>,
     /// The host ports that they bar.
     pub(crate) barred: PortSet,
     pub(crate) offers: Range<usize>,
     /// Whether an overlay added to what it has.
     pub(crate) overlaid: bool,
+}
+
+impl Row<'_> {
+    /// What the daemons of such a node ask for.
+    pub(crate) fn daemons(&self) -> &Resources {
+        &self.daemons.0
+    }
 }
 
 /// An offering in a pool. What it is worth is the pricer's matter.
@@ -86,31 +94,35 @@ pub(crate) struct Tables<'w> {
 }
 
 impl<'w> Tables<'w> {
-    /// The tables of `world` at `now`.
+    /// The tables of `world` at `now`; `fresh` when its claims are thought away.
     pub(crate) fn new(
         world: &'w World,
         dimensions: Dimensions,
         premises: &Premises<'w>,
         closed: &BTreeMap<String, String>,
-        now: Timestamp,
+        (now, fresh): (Timestamp, bool),
     ) -> Self {
         let mut order: Vec<&NodePool> = world.pools.values().collect();
         order.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
-        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
+        let mut stocks = world.stocks.borrow_mut();
+        let mut opening = Opening::new(world, dimensions, premises, &mut stocks, now);
+        if fresh {
+            opening.free = Arc::new(reserved::taken(world).into_keys().map(str::to_owned).collect());
+        }
         let mut tier = 0;
         for pool in order {
             let refused = closed.get(&pool.name).cloned();
             match refused.map_or_else(|| planned_catalog(world, pool), Err) {
-                Err(why) => tables.closed.push((pool.name.clone(), why)),
+                Err(why) => opening.tables.closed.push((pool.name.clone(), why)),
                 Ok(catalog) => {
-                    if tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
+                    if opening.tables.pools.last().is_some_and(|last| last.pool.weight != pool.weight) {
                         tier += 1;
                     }
-                    tables.open(world, (pool, catalog, tier), premises, now);
+                    opening.open(pool, catalog, tier);
                 }
             }
         }
-        tables
+        opening.tables
     }
 
     /// The table of one pool that keeps its number of nodes.
@@ -121,57 +133,153 @@ impl<'w> Tables<'w> {
         closed: &BTreeMap<String, String>,
         now: Timestamp,
     ) -> Self {
-        let dimensions = premises.dimensions(std::iter::empty());
-        let mut tables = Self { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
+        let mut stocks = world.stocks.borrow_mut();
+        let mut opening = Opening::new(world, premises.dimensions(std::iter::empty()), premises, &mut stocks, now);
         let open = world.pools.get(pool).filter(|pool| !closed.contains_key(&pool.name));
         if let Some((pool, catalog)) = open.and_then(|pool| Some((pool, open_catalog(world, pool).ok()?))) {
-            tables.open(world, (pool, catalog, 0), premises, now);
+            opening.open(pool, catalog, 0);
         }
-        tables
-    }
-
-    /// Adds a pool, in as many tables as overlays take it apart.
-    fn open(
-        &mut self,
-        world: &'w World,
-        (pool, catalog, tier): (&'w NodePool, &'w Catalog, usize),
-        premises: &Premises<'w>,
-        now: Timestamp,
-    ) {
-        let home = self.pools.len();
-        let template = template_requirements(pool);
-        let faces = world.overlaid.faces.get(&pool.name).map_or(&[][..], Vec::as_slice);
-        let all = if faces.is_empty() { vec![None] } else { faces.iter().map(Some).collect() };
-        for (face, reserved) in all.into_iter().flat_map(|face| [(face, true), (face, false)]) {
-            if reserved && !world.settings.features.reserved_capacity {
-                continue;
-            }
-            let places = (self.pools.len(), home, tier);
-            let mut table = PoolTable::empty(pool, face.map_or(catalog, |face| &face.catalog), template.clone(), places);
-            face.iter().for_each(|face| table.template.add_all(&face.narrowed));
-            if reserved {
-                table.template = reserved::template(&table.template);
-                table.reserved = true;
-            }
-            fill(world, &mut table, face, (&self.dimensions, premises), now);
-            if !table.rows.is_empty() {
-                self.pools.push(table);
-            }
-        }
-        if self.pools.len() == home {
-            let wanted = pool.template.requirements.to_string();
-            let none = || format!("no instance type for sale meets its requirements ({wanted})");
-            let resting = resting_until(world, catalog, &template, now);
-            self.closed.push((pool.name.clone(), resting.map_or_else(none, |until| sold_out_text(&wanted, until, now))));
-        }
+        opening.tables
     }
 }
 
-impl<'w> PoolTable<'w> {
-    fn empty(pool: &'w NodePool, catalog: &'w Catalog, template: Requirements, (number, home, tier): (usize, usize, usize)) -> Self {
-        let (rows, offers, resting, places) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let flexibility = Flexibility::default();
-        Self { pool, catalog, number, home, reserved: false, tier, template, rows, offers, resting, places, flexibility, ways: 0 }
+/// The lists that tables of one stock share.
+type Goods<'w> = (Rc<[Row<'w>]>, Rc<[Offer<'w>]>, Rc<[(u32, &'w Offering)]>);
+
+/// Tables that are being made.
+struct Opening<'a, 'w> {
+    world: &'w World,
+    premises: &'a Premises<'w>,
+    stocks: &'a mut Stocks,
+    now: Timestamp,
+    /// What is sold out today.
+    resting: Arc<BTreeSet<OfferingKey>>,
+    /// Reservations that count as if instances were left in them.
+    free: Arc<BTreeSet<String>>,
+    /// By catalogue: what each daemon asks of its types and offerings.
+    wanted: Vec<(&'w Arc<Catalog>, Vec<Vec<Requirements>>)>,
+    goods: Vec<(Arc<Stock>, Goods<'w>)>,
+    tables: Tables<'w>,
+}
+
+impl<'a, 'w> Opening<'a, 'w> {
+    fn new(world: &'w World, dimensions: Dimensions, premises: &'a Premises<'w>, stocks: &'a mut Stocks, now: Timestamp) -> Self {
+        stocks.begin();
+        let resting = world.sold_out.iter().filter(|(_, until)| **until > now).map(|(key, _)| key.clone()).collect();
+        let tables = Tables { dimensions, pools: Vec::new(), closed: Vec::new(), relax: world.settings.relax_min_values };
+        let (resting, free) = (Arc::new(resting), Arc::default());
+        Self { world, premises, stocks, now, resting, free, wanted: Vec::new(), goods: Vec::new(), tables }
+    }
+
+    /// Adds a pool, in as many tables as overlays take it apart.
+    fn open(&mut self, pool: &'w NodePool, catalog: &'w Arc<Catalog>, tier: usize) {
+        let home = self.tables.pools.len();
+        let template = template_requirements(pool);
+        let faces = self.world.overlaid.faces.get(&pool.name).map_or(&[][..], Vec::as_slice);
+        let all = if faces.is_empty() { vec![None] } else { faces.iter().map(Some).collect() };
+        for (face, reserved) in all.into_iter().flat_map(|face| [(face, true), (face, false)]) {
+            if reserved && !self.world.settings.features.reserved_capacity {
+                continue;
+            }
+            let mut template = template.clone();
+            face.iter().for_each(|face| template.add_all(&face.narrowed));
+            if reserved {
+                template = reserved::template(&template);
+            }
+            let catalog = face.map_or(catalog, |face| &face.catalog);
+            let stock = self.stock(pool, catalog, &template, reserved);
+            if stock.rows.is_empty() {
+                continue;
+            }
+            let (rows, offers, resting) = self.goods(&stock, catalog, face);
+            let (places, flexibility) = (Arc::clone(&stock.places), Arc::clone(&stock.flexibility));
+            let (number, ways, list) = (self.tables.pools.len(), stock.ways, stock.list.clone());
+            self.tables.pools.push(PoolTable {
+                pool,
+                catalog,
+                number,
+                home,
+                reserved,
+                tier,
+                template,
+                rows,
+                offers,
+                resting,
+                places,
+                flexibility,
+                ways,
+                list,
+            });
+        }
+        if self.tables.pools.len() == home {
+            let wanted = pool.template.requirements.to_string();
+            let none = || format!("no instance type for sale meets its requirements ({wanted})");
+            let resting = resting_until(self.world, catalog, &template, self.now);
+            let why = resting.map_or_else(none, |until| sold_out_text(&wanted, until, self.now));
+            self.tables.closed.push((pool.name.clone(), why));
+        }
+    }
+
+    fn stock(&mut self, pool: &NodePool, catalog: &'w Arc<Catalog>, template: &Requirements, reserved: bool) -> Arc<Stock> {
+        let keys = self.stocks.keys(catalog);
+        if !self.wanted.iter().any(|(of, _)| Arc::ptr_eq(of, catalog)) {
+            let asked = |wanted: &Vec<Requirements>| wanted.iter().map(|wanted| of_goods(wanted, &keys)).collect();
+            self.wanted.push((catalog, self.premises.daemons.iter().map(|daemon| asked(&daemon.wanted_ahead)).collect()));
+        }
+        let of_daemons = self.wanted.iter().find(|(of, _)| Arc::ptr_eq(of, catalog)).map_or(&[][..], |(_, of)| of);
+        let mut some: Vec<Vec<Requirements>> = Vec::new();
+        let mut runs: Vec<(usize, Option<usize>)> = Vec::new();
+        for (number, daemon) in self.premises.daemons.iter().enumerate().filter(|(_, daemon)| daemon.tolerates(&pool.template.taints)) {
+            let agrees = |wanted: &&Requirements| template.compatible(wanted, &keys::well_known).is_ok();
+            let agreeing = daemon.wanted_ahead.iter().filter(agrees).count();
+            if agreeing == daemon.wanted_ahead.len() {
+                runs.push((number, None));
+            } else if agreeing > 0 {
+                let fitting = daemon.wanted_ahead.iter().zip(&of_daemons[number]).filter(|(wanted, _)| agrees(wanted));
+                some.push(fitting.map(|(_, goods)| goods.clone()).collect());
+                runs.push((number, Some(some.len() - 1)));
+            }
+        }
+        let guest = |(number, part): &(usize, Option<usize>)| {
+            let daemon = &self.premises.daemons[*number];
+            let wanted = part.map_or(&of_daemons[*number], |part| &some[part]);
+            Guest { requests: &daemon.requests, ports: daemon.ports, wanted }
+        };
+        let guests = runs.iter().map(guest).collect();
+        let template = of_goods(template, &keys);
+        let sought = Sought { catalog, reserved, template, resting: &self.resting, free: &self.free, guests };
+        self.stocks.find(&sought)
+    }
+
+    /// The lists of a stock in the dimensions of this plan.
+    fn goods(&mut self, stock: &Arc<Stock>, catalog: &'w Catalog, face: Option<&Face>) -> Goods<'w> {
+        if let Some((_, known)) = self.goods.iter().find(|(known, _)| Arc::ptr_eq(known, stock)) {
+            return known.clone();
+        }
+        let dimensions = &self.tables.dimensions;
+        let of_type = |row: u32| stock.rows[row as usize].of_type as usize;
+        let rows = stock.rows.iter().map(|shelf| {
+            let instance_type = &catalog.types[shelf.of_type as usize];
+            let mut room = dimensions.dense(&instance_type.allocatable);
+            self.premises.volumes.attached().room_of_type(&instance_type.name, &mut room, dimensions.volumes);
+            add(&mut room, &dimensions.dense(&shelf.daemons.0), -1);
+            let mut barred = PortSet::default();
+            if !self.premises.ports.is_empty() {
+                stock.ports(&shelf.daemons.1).for_each(|ports: &[HostPort]| barred.join(&self.premises.ports.barred(ports)));
+            }
+            let (daemons, offers) = (Arc::clone(&shelf.daemons), shelf.offers.clone());
+            let overlaid = face.is_some_and(|face| face.sized(shelf.of_type as usize));
+            Row { instance_type, room, daemons, barred, offers, overlaid }
+        });
+        let offers = stock.offers.iter().map(|(row, place)| {
+            let (at, place) = (of_type(*row), *place as usize);
+            let overlaid = face.is_some_and(|face| face.priced(at, place));
+            Offer { row: *row, offering: &catalog.types[at].offerings[place], overlaid }
+        });
+        let resting = stock.resting.iter().map(|(row, place)| (*row, &catalog.types[of_type(*row)].offerings[*place as usize]));
+        let goods: Goods<'w> = (rows.collect(), offers.collect(), resting.collect());
+        self.goods.push((Arc::clone(stock), goods.clone()));
+        goods
     }
 }
 
@@ -194,7 +302,7 @@ impl PoolTable<'_> {
 }
 
 /// The catalogue of a pool that may be bought from for pods, or why it may not.
-fn planned_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog, String> {
+fn planned_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Arc<Catalog>, String> {
     match pool.replicas {
         Some(replicas) => Err(format!("it is static: its replicas are {replicas}, whatever pods ask for")),
         None => open_catalog(world, pool),
@@ -202,7 +310,7 @@ fn planned_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog,
 }
 
 /// The catalogue of a pool that may be bought from, or why it may not.
-fn open_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog, String> {
+fn open_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Arc<Catalog>, String> {
     if pool.deleting {
         return Err("it is being deleted".to_owned());
     }
@@ -225,7 +333,7 @@ fn open_catalog<'w>(world: &'w World, pool: &NodePool) -> Result<&'w Catalog, St
             }
         }
     }
-    world.catalog(name).ok_or_else(|| format!("the instance types of EC2NodeClass {name} are not known yet"))
+    world.catalogs.get(name).ok_or_else(|| format!("the instance types of EC2NodeClass {name} are not known yet"))
 }
 
 /// What every node of a pool is known to be: its requirements, its labels, and whose it is.
@@ -235,92 +343,6 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all.add(Requirement::any_of(keys::NODE_POOL, &[&pool.name]));
     all.add(Requirement::any_of(keys::NODE_CLASS, &[&pool.template.node_class]));
     all
-}
-
-fn fill<'w>(
-    world: &'w World,
-    table: &mut PoolTable<'w>,
-    face: Option<&Face>,
-    (dimensions, premises): (&Dimensions, &Premises<'w>),
-    now: Timestamp,
-) {
-    let catalog = table.catalog;
-    for (at, instance_type) in catalog.types.iter().enumerate() {
-        if !type_allows(instance_type, &table.template) {
-            continue;
-        }
-        let (row, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
-        for (number, offering) in instance_type.offerings.iter().enumerate() {
-            let kind = (offering.capacity_type == CapacityType::Reserved) == table.reserved;
-            if !kind || !offering.available || !offering_allows(offering, &table.template) {
-                continue;
-            }
-            if for_sale(world, instance_type, offering, now) {
-                table.offers.push(Offer { row, offering, overlaid: face.is_some_and(|face| face.priced(at, number)) });
-            } else {
-                table.resting.push((row, offering));
-            }
-        }
-        if table.offers.len() == start {
-            table.resting.retain(|(of, _)| *of != row);
-        } else {
-            let (mut room, offers) = (dimensions.dense(&instance_type.allocatable), start..table.offers.len());
-            premises.volumes.attached().room_of_type(&instance_type.name, &mut room, dimensions.volumes);
-            let overlaid = face.is_some_and(|face| face.sized(at));
-            let (daemons, barred) = (Resources::default(), PortSet::default());
-            table.rows.push(Row { instance_type, room, daemons, barred, offers, overlaid });
-        }
-    }
-    for daemon in &premises.daemons {
-        reserve_for_daemon(table, daemon, dimensions, &premises.ports);
-    }
-    drop_full(table);
-    table.places = places(table);
-    table.flexibility = Flexibility::new(&table.template, &table.rows, &table.offers);
-    table.ways = table.offers.iter().map(|o| o.offering.capacity_type).collect::<BTreeSet<_>>().len();
-}
-
-fn places(table: &PoolTable<'_>) -> Vec<u32> {
-    let name = |offer: &Offer<'_>| &table.rows[offer.row as usize].instance_type.name;
-    let mut order: Vec<usize> = (0..table.offers.len()).collect();
-    order.sort_by(|a, b| {
-        let (a, b) = (&table.offers[*a], &table.offers[*b]);
-        // Offerings of one type stand side by side: most often no name need be compared.
-        let types = || if a.row == b.row { std::cmp::Ordering::Equal } else { name(a).cmp(name(b)) };
-        let ways = a.offering.capacity_type.cmp(&b.offering.capacity_type);
-        // Of reservations those that nobody may take back go first, and blocks after others.
-        let part = |offer: &Offer<'_>| offer.offering.reservation.as_ref().map(|r| (r.interruptible, r.block));
-        ways.then_with(|| part(a).cmp(&part(b))).then_with(types).then_with(|| a.offering.zone.cmp(&b.offering.zone))
-    });
-    let mut places = vec![0; order.len()];
-    for (place, offer) in order.into_iter().enumerate() {
-        places[offer] = u32::try_from(place).expect("a catalogue has fewer than 2^32 offerings");
-    }
-    places
-}
-
-/// Leaves out the types that have no room for their daemons alone.
-fn drop_full(table: &mut PoolTable<'_>) {
-    let fits = |row: &Row<'_>| row.daemons.fit_in(&row.instance_type.allocatable);
-    if table.rows.iter().all(fits) {
-        return;
-    }
-    let (rows, offers) = (std::mem::take(&mut table.rows), std::mem::take(&mut table.offers));
-    let resting = std::mem::take(&mut table.resting);
-    let mut offers = offers.into_iter().peekable();
-    for (number, row) in rows.into_iter().enumerate() {
-        let keep = fits(&row);
-        let (at, start) = (u32::try_from(table.rows.len()).expect("a catalogue has fewer than 2^32 types"), table.offers.len());
-        while let Some(offer) = offers.next_if(|o| o.row as usize == number) {
-            if keep {
-                table.offers.push(Offer { row: at, ..offer });
-            }
-        }
-        if keep {
-            table.resting.extend(resting.iter().filter(|(of, _)| *of as usize == number).map(|(_, offering)| (at, *offering)));
-            table.rows.push(Row { offers: start..table.offers.len(), ..row });
-        }
-    }
 }
 
 /// When the first offering that meets the requirements but is sold out is asked for again; `None`
@@ -348,37 +370,6 @@ pub(crate) fn for_sale(world: &World, instance_type: &InstanceType, offering: &O
         return true;
     }
     world.sold_out.get(&instance_type.key(offering)).is_none_or(|until| *until <= now)
-}
-
-/// Takes a daemon's share from each row it would run on.
-fn reserve_for_daemon(table: &mut PoolTable<'_>, daemon: &Daemon<'_>, dimensions: &Dimensions, ports: &Ports<'_>) {
-    if !daemon.tolerates(&table.pool.template.taints) {
-        return;
-    }
-    let share = dimensions.dense(&daemon.requests);
-    let mut taken = FixedBitSet::with_capacity(table.rows.len());
-    for wanted in &daemon.wanted_ahead {
-        if table.template.compatible(wanted, &keys::well_known).is_err() {
-            continue;
-        }
-        let mut both = table.template.clone();
-        both.add_all(wanted);
-        for number in 0..table.rows.len() {
-            let row = &table.rows[number];
-            // What is sold out now may be what is bought in a minute.
-            let sold = row.instance_type.offerings.iter().any(|o| o.available && offering_allows(o, &both));
-            if sold && type_allows(row.instance_type, &both) {
-                taken.insert(number);
-            }
-        }
-    }
-    let barred = ports.barred(daemon.ports);
-    for number in taken.ones() {
-        let row = &mut table.rows[number];
-        row.barred.join(&barred);
-        add(&mut row.room, &share, -1);
-        row.daemons.add(&daemon.requests);
-    }
 }
 
 /// The sets of requirements any one of which lets a pod onto a node: the node selector with each

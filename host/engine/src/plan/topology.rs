@@ -15,7 +15,7 @@ pub(crate) mod wishes;
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Affinity, LabelSelector, Labels, Owner, Taint, Toleration, TopologySpread, keys, taint};
+use whittle_model::{Affinity, LabelSelector, Labels, Node, Owner, PodKey, Requirement, Taint, Toleration, TopologySpread, keys, taint};
 
 use crate::intern::Lookup;
 use crate::world::{PodRecord, World};
@@ -70,6 +70,8 @@ pub(crate) struct Topology<'w> {
     keys: Vec<String>,
     /// By key: the names of its domains, sorted.
     names: Vec<Vec<String>>,
+    /// By key and place among the nodes of the world: the domain that its label names.
+    of_nodes: Vec<Vec<Option<u32>>>,
     whos: Whos,
     filters: Vec<Filter<'w>>,
     pub(crate) counters: Vec<Counter>,
@@ -88,6 +90,8 @@ pub(crate) struct Topology<'w> {
     /// Whether pods that run are the ones to be placed.
     fresh: bool,
     reaches: Vec<Vec<Set>>,
+    /// By rows, offerings and what is said of a key: its domains.
+    found: Lookup<(usize, usize, KeyId, Option<Requirement>), Set>,
     /// By name: the claims that are not bought yet.
     flights: BTreeMap<&'w str, Flight>,
     pins: Lookup<(KeyId, Set, u32), ProfileId>,
@@ -173,16 +177,12 @@ impl<'w> Topology<'w> {
 
     /// The terms by which running pods exclude others.
     fn learn_running(&mut self, world: &'w World) {
-        let mut seen: Vec<bool> = Vec::new();
-        for record in world.pods.values().filter(|r| r.node.is_some() && !r.terminal() && !r.deleting) {
-            let at = record.shape as usize;
-            if seen.len() <= at {
-                seen.resize(at + 1, false);
-            }
-            if !std::mem::replace(&mut seen[at], true) {
-                for term in &world.shape_of(record).anti_affinity {
-                    self.owned(&term.topology_key, Who::of_terms(world, [term].into_iter()));
-                }
+        // In the order of their first pods.
+        let mut shapes: Vec<(&PodKey, u32)> = world.excluders.iter().filter_map(|(shape, pods)| Some((pods.first()?, *shape))).collect();
+        shapes.sort_unstable();
+        for (_, shape) in shapes {
+            for term in &world.shapes.value(shape).anti_affinity {
+                self.owned(&term.topology_key, Who::of_terms(world, [term].into_iter()));
             }
         }
     }
@@ -264,18 +264,18 @@ impl<'w> Topology<'w> {
         if self.is_empty() {
             return (0, 0);
         }
-        (self.asks_of.get(&(record.shape, record.identity)).copied().unwrap_or(0), self.set(world, record))
+        (self.asks_of.get(&(record.shape, record.identity)).copied().unwrap_or(0), self.set(world, record.identity))
     }
 
-    fn set(&mut self, world: &World, record: &PodRecord) -> u32 {
-        let at = record.identity as usize;
+    fn set(&mut self, world: &World, identity: u32) -> u32 {
+        let at = identity as usize;
         if self.set_of.len() <= at {
             self.set_of.resize(at + 1, None);
         }
         if let Some(known) = self.set_of[at] {
             return known;
         }
-        let identity = world.identity_of(record);
+        let identity = world.identities.value(identity);
         let set = self.whos.meaning(&identity.namespace, &identity.labels);
         let known = self.set_numbers.get(&set).copied();
         let number = known.unwrap_or_else(|| {
@@ -288,47 +288,63 @@ impl<'w> Topology<'w> {
         number
     }
 
-    /// Counts the pods that run: by domain, and by node for those who look at single nodes.
-    pub(crate) fn count(&mut self, world: &'w World) -> (Tally, BTreeMap<&'w str, Local>) {
+    /// Counts the pods that run: by domain, and by node, in the order of the world, for those who look at single nodes.
+    pub(crate) fn count(&mut self, world: &World) -> (Tally, Vec<Local>) {
         let mut tally = Tally(vec![Count::default(); self.counters.len()]);
-        let mut by_node = BTreeMap::new();
+        let mut by_node = Vec::new();
         if self.counters.is_empty() || self.fresh {
             return (tally, by_node);
         }
-        // Pods of a node on its way out are placed anew, or end with it.
-        for node in world.nodes.values().filter(|node| !super::refusals::going(world, &node.name)) {
+        let mut places: Lookup<&str, usize> = Lookup::default();
+        let nodes: Vec<&Node> = world.nodes.values().collect();
+        by_node.resize(nodes.len(), Local::new());
+        for (sort, on) in &world.sorts {
+            let counts = self.counters_of(world, *sort);
+            if !counts.is_empty() && places.is_empty() {
+                nodes.iter().enumerate().for_each(|(at, node)| places.insert(node.name.as_str(), at));
+            }
+            for (node, pods) in on.iter().filter(|_| !counts.is_empty()) {
+                let Some(at) = places.get(world.node_names.value(*node).as_str()) else { continue };
+                counts.iter().for_each(|(counter, each)| {
+                    put(&mut by_node[*at], *counter, each * pods);
+                });
+            }
+        }
+        let departing = super::refusals::departing(world);
+        for (at, local) in by_node.iter_mut().enumerate().filter(|(_, local)| !local.is_empty()) {
+            let node = nodes[at];
+            // Pods of a node on its way out are placed anew, or end with it.
+            if departing.contains(node.name.as_str()) {
+                local.clear();
+                continue;
+            }
             let outside = self.outside(&node.labels, &node.taints);
-            let mut local = Local::new();
-            for record in world.usage.get(&node.name).iter().flat_map(|usage| &usage.pods).filter_map(|key| world.pods.get(key)) {
-                if !record.deleting {
-                    self.counters_of(world, record, &mut |counter| {
-                        put(&mut local, counter, 1);
-                    });
-                }
-            }
             local.retain(|(counter, _)| !outside.contains(&self.counters[*counter as usize].filter));
-            for (counter, pods) in &local {
+            for (counter, pods) in local {
                 let key = self.counters[*counter as usize].key;
-                let reach = self.reach_of_labels(key, &node.labels);
+                let reach = self.reach_of_node(key, at);
                 tally.0[*counter as usize].placed(key == HOST || !reach.is_empty(), &reach, *pods);
-            }
-            if !local.is_empty() {
-                by_node.insert(node.name.as_str(), local);
             }
         }
         (tally, by_node)
     }
 
-    fn counters_of(&mut self, world: &World, record: &PodRecord, each: &mut dyn FnMut(CounterId)) {
-        let set = self.set(world, record);
-        self.sets[set as usize].iter().flat_map(|who| &self.selected[*who as usize]).for_each(|counter| each(*counter));
-        for term in &world.shape_of(record).anti_affinity {
+    /// What a pod of this shape and identity counts for.
+    fn counters_of(&mut self, world: &World, (shape, identity): (u32, u32)) -> Local {
+        let (set, mut counts) = (self.set(world, identity), Local::new());
+        for counter in self.sets[set as usize].iter().flat_map(|who| &self.selected[*who as usize]) {
+            put(&mut counts, *counter, 1);
+        }
+        for term in &world.shapes.value(shape).anti_affinity {
             let who = self.whos.known(&Who::of_terms(world, [term].into_iter()));
             let key = self.keys.iter().position(|key| key == keys::normalized(&term.topology_key));
             let (Some(who), Some(key)) = (who, key) else { continue };
             let counter = Counter { key, means: Means::Owners(who), filter: EVERY_NODE };
-            self.numbers.get(&counter).iter().for_each(|counter| each(**counter));
+            self.numbers.get(&counter).into_iter().for_each(|counter| {
+                put(&mut counts, *counter, 1);
+            });
         }
+        counts
     }
 
     /// The domain of a key that these labels name.
@@ -337,6 +353,11 @@ impl<'w> Topology<'w> {
             return Set::default();
         }
         self.domains_of(key, labels.get(&self.keys[key]).map(String::as_str).into_iter())
+    }
+
+    /// The same of a node, by its place among those of the world.
+    pub(crate) fn reach_of_node(&self, key: KeyId, at: usize) -> Set {
+        self.of_nodes.get(key).and_then(|of_nodes| *of_nodes.get(at)?).into_iter().collect()
     }
 
     /// The filters that a node does not pass.

@@ -41,6 +41,8 @@ pub(crate) struct WorldObjects {
     interruptions: SeenList,
     advised: BTreeMap<String, Timestamp>,
     assigned: Vec<(PodKey, String)>,
+    #[serde(default)]
+    seated: Vec<(PodKey, String)>,
     provider_drift: BTreeMap<String, Option<String>>,
     aside: SetAside,
 }
@@ -69,6 +71,7 @@ impl World {
             interruptions: self.interruptions.list(),
             advised: self.advised.clone(),
             assigned: self.assigned.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
+            seated: self.seated.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
             provider_drift: self.provider_drift.clone(),
             aside: self.aside.clone(),
         }
@@ -106,6 +109,7 @@ impl World {
         for (pod, claim) in objects.assigned {
             world.assigned.set(pod, &claim);
         }
+        world.seated = objects.seated.into_iter().collect();
         world.overlay();
         world
     }

@@ -1,5 +1,7 @@
 //! Pods that come, change and go, and what follows for the books: who waits, what nodes hold, whose claims are touched.
 
+use std::collections::BTreeMap;
+
 use whittle_model::{Owner, Pod, PodKey, PodPhase};
 
 use super::{Identity, PodRecord, Shape, World};
@@ -7,6 +9,20 @@ use super::{Identity, PodRecord, Shape, World};
 /// The DaemonSet that owns a pod, if one does.
 fn daemon_set_of(namespace: &str, owner: Option<&Owner>) -> Option<PodKey> {
     owner.filter(|o| o.kind == "DaemonSet").map(|o| PodKey::new(namespace, &o.name))
+}
+
+/// Takes a pod of this shape and identity out of those on a node.
+fn count_down(sorts: &mut BTreeMap<(u32, u32), BTreeMap<u32, u32>>, sort: (u32, u32), node: Option<u32>) {
+    let Some((nodes, node)) = sorts.get_mut(&sort).zip(node) else { return };
+    if let Some(count) = nodes.get_mut(&node) {
+        *count -= 1;
+        if *count == 0 {
+            nodes.remove(&node);
+        }
+    }
+    if nodes.is_empty() {
+        sorts.remove(&sort);
+    }
 }
 
 impl World {
@@ -54,20 +70,13 @@ impl World {
         }
         if record.node.is_some() || record.terminal() || record.deleting {
             self.assigned.clear(&pod.key);
+            self.seated.remove(&pod.key);
         }
         if record.node.is_none() && record.unschedulable && !record.deleting && !record.terminal() && !pod.tied_to_node() {
             self.pending.insert(pod.key.clone());
         }
-        if pod.holds_room()
-            && let Some(node) = &pod.node
-        {
-            let usage = self.usage.entry(node.clone()).or_default();
-            usage.total.add(&pod.requests);
-            usage.pods.insert(pod.key.clone());
-            usage.workload += usize::from(!pod.tied_to_node());
-            if let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref()) {
-                *usage.daemons.entry(set).or_default() += 1;
-            }
+        if let Some(node) = pod.node.as_ref().filter(|_| pod.holds_room()) {
+            self.take_room(pod, node, (shape, identity));
         }
         if let Some(node) = record.nominated.as_ref().filter(|_| record.node.is_none()) {
             *self.nominated.entry(node.clone()).or_default() += 1;
@@ -80,6 +89,24 @@ impl World {
         }
         self.pods.insert(pod.key.clone(), record);
         self.touch_claims_of(&pod.key);
+    }
+
+    /// Counts a pod on its node.
+    fn take_room(&mut self, pod: &Pod, node: &str, sort: (u32, u32)) {
+        let usage = self.usage.entry(node.to_owned()).or_default();
+        usage.total.add(&pod.requests);
+        usage.pods.insert(pod.key.clone());
+        usage.workload += usize::from(!pod.tied_to_node());
+        if !pod.deleting {
+            let node = self.node_names.number(node.to_owned());
+            *self.sorts.entry(sort).or_default().entry(node).or_default() += 1;
+            if !pod.anti_affinity.is_empty() {
+                self.excluders.entry(sort.0).or_default().insert(pod.key.clone());
+            }
+        }
+        if let Some(set) = daemon_set_of(&pod.key.namespace, pod.owner.as_ref()) {
+            *usage.daemons.entry(self.set_names.number(set)).or_default() += 1;
+        }
     }
 
     /// What a pod that waits for a place asks for: who it is and what decides where it may go.
@@ -121,6 +148,7 @@ impl World {
         self.touch_claims_of(key);
         if for_good {
             self.assigned.clear(key);
+            self.seated.remove(key);
         }
         let Some(record) = self.pods.remove(key) else { return };
         self.pending.remove(key);
@@ -139,12 +167,22 @@ impl World {
             self.daemon_pods.remove(set, record.created, &key.name);
         }
         let requests = self.shapes.value(record.shape).requests.clone();
+        if let Some(pods) = self.excluders.get_mut(&record.shape) {
+            pods.remove(key);
+            if pods.is_empty() {
+                self.excluders.remove(&record.shape);
+            }
+        }
         let Some(name) = record.node.as_ref().filter(|_| !record.terminal()) else { return };
         if let Some(usage) = self.usage.get_mut(name)
             && usage.pods.remove(key)
         {
             usage.total.subtract(&requests);
             usage.workload -= usize::from(!tied);
+            if !record.deleting {
+                count_down(&mut self.sorts, (record.shape, record.identity), self.node_names.known(name));
+            }
+            let set = set.and_then(|set| self.set_names.known(&set));
             if let Some((set, count)) = set.and_then(|set| usage.daemons.get_mut(&set).map(|count| (set, count))) {
                 *count -= 1;
                 if *count == 0 {

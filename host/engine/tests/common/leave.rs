@@ -237,6 +237,17 @@ pub fn bind_all(bed: &mut Bed, waiting: &[(Pod, String)]) -> Bound {
     bound
 }
 
+/// Binds those that go to nodes that exist while there are no others, in the order of the plan; returns those that wait.
+pub fn bind_early(engine: &Engine, bed: &mut Bed, waiting: Vec<(Pod, String)>) -> Vec<(Pod, String)> {
+    let exists = |name: &String| engine.world().node(name).is_some();
+    let (all, (now, mut later)) = (bed.nodes.clone(), waiting.into_iter().partition::<Vec<_>, _>(|(_, on)| exists(on)));
+    bed.nodes.retain(|name, _| exists(name));
+    let (_, bound) = bind_in_order(bed, now.clone(), None);
+    bed.nodes = all;
+    later.extend(now.into_iter().filter(|(pod, _)| bound.iter().all(|(other, _)| other.key != pod.key)));
+    later
+}
+
 fn spreads(pod: &Pod) -> bool {
     pod.spread.iter().any(|c| c.required)
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use whittle_model::{Effect, Labels, Node, NodeClaim, PodKey, Requirement, Requirements, Resources, Taint, keys};
+use whittle_model::{Effect, Labels, Node, NodeClaim, Requirement, Requirements, Resources, Taint, keys};
 
 use super::{Bin, Face};
 use crate::plan::amounts::{Amounts, Dimensions, add};
@@ -12,7 +12,7 @@ use crate::plan::ports::PortSet;
 use crate::plan::premises::Premises;
 use crate::plan::states::{offering_allows, type_allows};
 use crate::plan::topology::tally::Local;
-use crate::world::World;
+use crate::world::{Usage, World};
 
 /// What bins are made from.
 pub(super) struct Land<'a, 'w> {
@@ -28,11 +28,24 @@ fn ephemeral(taint: &Taint) -> bool {
 
 fn bin<'w>(name: &'w str, initialized: bool, face: Face<'w>, taints: Vec<&'w Taint>, free: Amounts) -> Bin<'w> {
     let (local, barred, volumes) = (Local::new(), PortSet::default(), Vec::new());
-    Bin { name, initialized, face, taints, free, local, reach: Vec::new(), outside: Vec::new(), unsure: Vec::new(), barred, volumes }
+    Bin {
+        name,
+        initialized,
+        node: None,
+        face,
+        taints,
+        free,
+        local,
+        reach: Vec::new(),
+        outside: Vec::new(),
+        unsure: Vec::new(),
+        barred,
+        volumes,
+    }
 }
 
 impl<'w> Land<'_, 'w> {
-    pub(super) fn node_bin(&self, node: &'w Node, claim: Option<&'w NodeClaim>) -> Bin<'w> {
+    pub(super) fn node_bin(&self, node: &'w Node, claim: Option<&'w NodeClaim>, usage: Option<&'w Usage>) -> Bin<'w> {
         let initialized = claim.is_none_or(|c| c.status.initialized.is_some());
         // Until a node is initialized its kubelet may not have told all it has: the claim knows.
         let allocatable = match claim {
@@ -47,7 +60,6 @@ impl<'w> Land<'_, 'w> {
             None => (&node.labels, &node.taints),
         };
         let taints: Vec<&Taint> = taints.iter().filter(|t| !passing(t)).collect();
-        let usage = self.world.usage.get(&node.name);
         let mut bin = bin(&node.name, initialized, Face::Labels(labels), taints, self.dimensions.dense(allocatable));
         bin.volumes = self.premises.volumes.attached().room_of_node(self.world, node, &mut bin.free, self.dimensions.volumes);
         if let Some(usage) = usage {
@@ -121,9 +133,10 @@ impl<'w> Land<'_, 'w> {
     }
 
     /// Takes what daemons will still ask for on a node with these labels; those of `present` have their pod there already.
-    fn reserve_for_daemons(&self, bin: &mut Bin<'_>, labels: &Labels, present: Option<&BTreeMap<PodKey, usize>>) {
+    fn reserve_for_daemons(&self, bin: &mut Bin<'_>, labels: &Labels, present: Option<&BTreeMap<u32, usize>>) {
         for daemon in &self.premises.daemons {
-            let missing = !present.is_some_and(|p| p.contains_key(daemon.key)) && daemon.tolerates(bin.taints.iter().copied());
+            let there = daemon.number.is_some_and(|number| present.is_some_and(|present| present.contains_key(&number)));
+            let missing = !there && daemon.tolerates(bin.taints.iter().copied());
             let wanted = if bin.initialized { &daemon.wanted } else { &daemon.wanted_ahead };
             if missing && wanted.iter().any(|wanted| wanted.met_by(labels)) {
                 add(&mut bin.free, &self.dimensions.dense(&daemon.requests), -1);

@@ -67,7 +67,7 @@ pub(crate) fn charge(bench: &mut Bench<'_, '_>, claim: &OpenClaim, ground: &mut 
     let wide = if manner.favoured.is_some() { bench.states.widened(bench.tables, claim.state) } else { claim.state };
     let (table, state) = (&bench.tables.pools[claim.pool], bench.states.get(wide));
     let tight = remaining.tight(claim.pool);
-    let mut rows = state.rows.clone();
+    let mut rows = (*state.rows).clone();
     state.rows.ones().filter(|row| tight && remaining.crosses(claim.pool, *row)).for_each(|row| rows.remove(row));
     let may = |row: usize| rows.contains(row) && fits(&claim.used, &table.rows[row].room);
     remaining.take_most(claim.pool, may);

@@ -138,7 +138,7 @@ impl Study<'_> {
 
     /// The least that any offering for sale costs: what costs no more is replaced by nothing cheaper.
     pub(crate) fn floor(&self) -> Micros {
-        let offers = self.scene.tables.pools.iter().flat_map(|table| &table.offers);
+        let offers = self.scene.tables.pools.iter().flat_map(|table| table.offers.iter());
         offers.map(|offer| offer.offering.price).min().unwrap_or(Micros(i64::MAX))
     }
 }

@@ -1,15 +1,18 @@
 //! The rules of a class: what its pods ask for level by level, and what they count in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use smallvec::SmallVec;
-use whittle_model::{Operator, Requirements, Toleration, taint};
+use whittle_model::{NodeClaim, Operator, Requirement, Requirements, Toleration, taint};
 
 use super::asks::{Aim, Wanted};
 use super::set::Set;
 use super::tally::{CounterId, Local, Tally, put};
 use super::{FilterId, HOST, KeyId, Topology};
+use crate::intern::Lookup;
 use crate::plan::classes::Class;
+use crate::plan::premises::Holders;
 use crate::plan::states::{ProfileId, StateId, States};
 use crate::plan::tables::Tables;
 use crate::world::World;
@@ -124,9 +127,15 @@ impl<'w> Topology<'w> {
     }
 
     /// Enters the domains there are, and finds for each spread rule those that it compares.
-    pub(crate) fn prepare(&mut self, world: &'w World, tables: &Tables<'w>, states: &mut States, classes: &mut [Class<'w>]) {
+    pub(crate) fn prepare(
+        &mut self,
+        world: &'w World,
+        (holders, tables): (&Holders<'w>, &Tables<'w>),
+        states: &mut States,
+        classes: &mut [Class<'w>],
+    ) {
         if self.keys.len() > 1 {
-            self.enter_domains(world, tables, states, classes);
+            self.enter_domains(world, (holders, tables), states, classes);
         }
         self.watch_flights(world);
         let mut known: BTreeMap<Compares<'_>, u32> = BTreeMap::new();
@@ -152,33 +161,46 @@ impl<'w> Topology<'w> {
         }
     }
 
-    fn enter_domains(&mut self, world: &World, tables: &Tables<'_>, states: &States, classes: &[Class<'w>]) {
+    fn enter_domains(&mut self, world: &World, (holders, tables): (&Holders<'w>, &Tables<'w>), states: &States, classes: &[Class<'w>]) {
+        // Of a node that is registered its own labels count.
+        let settled = |claim: &NodeClaim| claim.status.registered.is_some() && holders.joined(claim);
+        let coming: Vec<&NodeClaim> = world.claims.values().filter(|claim| !settled(claim)).collect();
+        self.of_nodes = vec![Vec::new()];
         for key in HOST + 1..self.keys.len() {
             let name = &self.keys[key];
-            let mut names: Vec<String> = Vec::new();
+            let mut names: BTreeSet<String> = BTreeSet::new();
+            let mut seen: Lookup<(usize, usize, Option<&Requirement>), ()> = Lookup::default();
             for (number, table) in tables.pools.iter().enumerate() {
-                if let Some(base) = states.base(number) {
-                    names.extend(super::reach::values(table, states.get(base), name, true));
+                let Some(state) = states.base(number).map(|base| states.get(base)) else { continue };
+                // Pools that share what they sell are asked once.
+                let same = (Rc::as_ptr(&state.rows).addr(), Rc::as_ptr(&state.offers).addr(), state.requirements.get(name));
+                if seen.get(&same).is_none() || !table.resting.is_empty() {
+                    names.extend(super::reach::values(table, state, name, true));
+                    seen.insert(same, ());
                 }
             }
+            let mut add = |name: &str| {
+                if !names.contains(name) {
+                    names.insert(name.to_owned());
+                }
+            };
             // What a pool leaves open its pods may settle.
             let wanted = classes.iter().flat_map(|class| &class.profiles).filter_map(|profile| states.wanted(*profile).get(name));
-            names.extend(wanted.filter(|wanted| wanted.operator() == Operator::In).flat_map(|wanted| wanted.values().iter().cloned()));
-            names.extend(world.nodes.values().filter_map(|node| node.labels.get(name)).cloned());
-            names.extend(world.claims.values().filter_map(|claim| claim.labels.get(name)).cloned());
-            for requirement in world.claims.values().filter_map(|claim| claim.requirements.get(name)) {
-                names.extend(requirement.values().iter().cloned());
-            }
+            wanted.filter(|wanted| wanted.operator() == Operator::In).flat_map(Requirement::values).for_each(|name| add(name));
+            let of_nodes: Vec<Option<&str>> = world.nodes.values().map(|node| node.labels.get(name).map(String::as_str)).collect();
+            of_nodes.iter().flatten().for_each(|name| add(name));
+            coming.iter().filter_map(|claim| claim.labels.get(name)).for_each(|name| add(name));
+            coming.iter().filter_map(|claim| claim.requirements.get(name)).flat_map(Requirement::values).for_each(|name| add(name));
             // Their pool may be closed, and they may still become anything that they allow.
             let mut seen = BTreeSet::new();
             let open = world.claims.values().filter(|claim| claim.status.launched.is_none());
             for claim in open.filter(|claim| seen.insert((&claim.node_pool, &claim.node_class))) {
-                names.extend(world.catalog_of(claim).iter().flat_map(|catalog| super::reach::sold(catalog, name)).map(str::to_owned));
+                world.catalog_of(claim).iter().flat_map(|catalog| super::reach::sold(catalog, name)).for_each(&mut add);
             }
-            names.retain(|name| !name.is_empty());
-            names.sort_unstable();
-            names.dedup();
-            self.names[key] = names;
+            names.remove("");
+            self.names[key] = names.into_iter().collect();
+            let number = |value: &str| self.names[key].binary_search_by(|known| known.as_str().cmp(value)).ok().map(super::number);
+            self.of_nodes.push(of_nodes.into_iter().map(|value| value.and_then(number)).collect());
         }
     }
 
@@ -204,10 +226,11 @@ impl<'w> Topology<'w> {
                 }
             }
         }
-        let staying = world.nodes.values().filter(|node| !crate::plan::refusals::going(world, &node.name));
-        for node in staying {
+        let departing = crate::plan::refusals::departing(world);
+        let staying = world.nodes.values().enumerate().filter(|(_, node)| !departing.contains(node.name.as_str()));
+        for (at, node) in staying {
             if self.filters[filter as usize].passes(&node.labels, &node.taints) {
-                all.add(&self.reach_of_labels(key, &node.labels));
+                all.add(&self.reach_of_node(key, at));
             }
         }
         // Until a node is registered its claim tells what it will be.

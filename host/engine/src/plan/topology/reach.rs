@@ -1,6 +1,7 @@
 //! Which domains of a key a claim may come to be in, and the demand that pins it to some of them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use whittle_model::{Catalog, InstanceType, NodeClaim, Offering, Operator, Requirement, Requirements, keys};
 
@@ -19,9 +20,9 @@ pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str, ever: bool
         || table.resting.iter().filter(|(row, o)| ever && state.rows.contains(*row as usize) && offering_allows(o, &state.requirements));
     let offers = || state.offers.ones().map(|offer| table.offers[offer].offering).chain(resting().map(|(_, o)| *o));
     let mut found: BTreeSet<&str> = match key {
-        keys::ZONE => offers().map(|o| o.zone.as_str()).collect(),
-        keys::ZONE_ID => offers().map(|o| o.zone_id.as_str()).collect(),
-        keys::CAPACITY_TYPE => offers().map(|o| o.capacity_type.name()).collect(),
+        keys::ZONE => distinct(offers().map(|o| o.zone.as_str())),
+        keys::ZONE_ID => distinct(offers().map(|o| o.zone_id.as_str())),
+        keys::CAPACITY_TYPE => distinct(offers().map(|o| o.capacity_type.name())),
         other => of_types(table, state, other),
     };
     // A node without a usable value is in no domain.
@@ -30,6 +31,17 @@ pub(super) fn values(table: &PoolTable<'_>, state: &State, key: &str, ever: bool
     // A label of nobody's that has to be there gets a value when the claim is written.
     let invented = state.requirements.get(key).filter(|_| found.is_empty() && !keys::well_known(key)).and_then(some_value);
     if let Some(value) = invented { std::iter::once(value).collect() } else { found }
+}
+
+/// Distinct ones of many values that are few.
+fn distinct<'v>(values: impl Iterator<Item = &'v str>) -> BTreeSet<&'v str> {
+    let mut found: Vec<&str> = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found.into_iter().collect()
 }
 
 /// All values that a catalogue has of a key.
@@ -112,14 +124,24 @@ impl<'w> Topology<'w> {
             self.reaches.resize_with(at + 1, Vec::new);
         }
         if self.reaches[at].len() < keys {
-            let state = states.get(id);
-            let table = &tables.pools[state.pool];
-            let all =
-                (HOST + 1..keys).map(|key| self.domains_of(key, values(table, state, &self.keys[key], true).iter().map(String::as_str)));
-            let all: Vec<Set> = std::iter::once(Set::default()).chain(all).collect();
+            let mut all = vec![Set::default()];
+            all.extend((HOST + 1..keys).map(|key| self.found(tables, states, id, key)));
             self.reaches[at] = all;
         }
         &self.reaches[at][key]
+    }
+
+    /// The same, found once for states that have the same offerings and say the same of the key.
+    fn found(&mut self, tables: &Tables<'_>, states: &States, id: StateId, key: KeyId) -> Set {
+        let state = states.get(id);
+        let (table, name) = (&tables.pools[state.pool], self.keys[key].as_str());
+        let same = (Rc::as_ptr(&state.rows).addr(), Rc::as_ptr(&state.offers).addr(), key, state.requirements.get(name).cloned());
+        if let Some(known) = self.found.get(&same).filter(|_| table.resting.is_empty()) {
+            return known.clone();
+        }
+        let found = self.domains_of(key, values(table, state, name, true).iter().map(String::as_str));
+        self.found.insert(same, found.clone());
+        found
     }
 
     /// The domain that a claim in a state surely comes to be in: the only one, or that of the label that it will give itself.
