@@ -17,6 +17,7 @@ mod hypothesis;
 mod look;
 pub(crate) mod moves;
 mod one_by_one;
+mod payback;
 pub(crate) mod reason;
 mod rest;
 mod search;

@@ -8,6 +8,7 @@ use whittle_model::{NodeClaim, OfferingKey, Packing, PodKey, Scorer, Timestamp};
 use super::candidates::{Candidate, consolidatable_at};
 use super::hypothesis::Hypothesis;
 use super::moves::{Move, trim};
+use super::payback;
 use super::reason::Reason;
 use super::search::{share, worth_it};
 use crate::plan::{Plan, PlannedNode};
@@ -139,6 +140,10 @@ impl<'a> Exact<'a> {
             return Err(why);
         }
         let worth = set.iter().map(|c| c.price).sum();
+        let saves = worth - plan.nodes.iter().map(|node| node.list).sum();
+        if !payback::pays(set, saves) {
+            return Err(payback::why(set, saves));
+        }
         match &plan.nodes[..] {
             [] => Ok(Vec::new()),
             [only] => Ok(vec![trim(self.world, set, only.clone(), worth, !what.reshapes, self.now)?]),

@@ -16,7 +16,7 @@ use super::fences::Fences;
 use super::moves::Move;
 use super::reason::Reason;
 use super::search::Ways;
-use super::{DECLINED_FOR, Disrupt, balanced, drift, search};
+use super::{DECLINED_FOR, Disrupt, balanced, drift, payback, search};
 use crate::expiry;
 use crate::judging;
 use crate::report::Step;
@@ -32,6 +32,8 @@ pub(super) struct Look<'w> {
     protected_until: Option<Timestamp>,
     /// When policies that ask for it may first have another node exchanged before its time is over.
     pub(super) nears_its_end: Option<Timestamp>,
+    /// When the first move pays that was found and does not yet.
+    pays_from: Option<Timestamp>,
     pub(super) said: Said,
 }
 
@@ -53,13 +55,17 @@ impl<'w> Look<'w> {
         let mut fences = Fences::new(world, now);
         let mut candidates = candidates::all(world, &mut fences, now);
         if !world.settings.disruption.one_by_one {
-            candidates.iter_mut().for_each(|candidate| candidate.came_from = memory.churn.came_from(&candidate.claim, now));
+            for candidate in &mut candidates {
+                candidate.came_from = memory.churn.came_from(&candidate.claim, now);
+                let claim = world.claims.get(&candidate.claim);
+                candidate.lasts = claim.map_or(candidate.lasts, |claim| payback::lasts(world, &memory.churn, claim, now));
+            }
         }
         let mut budgets = Budgets::new(world, now);
         if let Some(left) = memory.soak.left(world, now) {
             budgets.slowly(left, &memory.soak.why(world));
         }
-        Self { world, now, candidates, budgets, protected_until: fences.next, nears_its_end: None, said: Said::default() }
+        Self { world, now, candidates, budgets, protected_until: fences.next, nears_its_end: None, pays_from: None, said: Said::default() }
     }
 
     pub(super) fn by_claim(&self) -> BTreeMap<&str, &Candidate> {
@@ -167,8 +173,8 @@ impl<'w> Look<'w> {
         let (mut apart, before) = (BTreeSet::new(), self.said.vetoed.clone());
         loop {
             let ways = match search::search(self.world, line, order, (&self.budgets, &apart), scorer, self.now) {
-                Ok(Ways { ways, hints }) => {
-                    self.said.hints = hints;
+                Ok(Ways { ways, hints, pays_from }) => {
+                    (self.said.hints, self.pays_from) = (hints, pays_from);
                     ways
                 }
                 Err(failure) => {
@@ -274,7 +280,7 @@ impl<'w> Look<'w> {
         let sold_out = world.sold_out.values().copied();
         let asked_again = (!self.said.vetoed.is_empty() || !self.said.let_be.is_empty()).then(|| self.now.plus(DECLINED_FOR));
         let declined = memory.declined.values().copied().chain(memory.rests.next(self.now)).chain(asked_again);
-        let advice = memory.let_be.values().flat_map(BTreeMap::values).copied().chain(self.nears_its_end);
+        let advice = memory.let_be.values().flat_map(BTreeMap::values).copied().chain(self.nears_its_end).chain(self.pays_from);
         let soaked = memory.soak.ends(world).into_iter().chain(memory.churn.next(self.now));
         let all = turn
             .into_iter()

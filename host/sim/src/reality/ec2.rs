@@ -309,7 +309,11 @@ impl Reality {
         let spot = self.ec2.running().filter(|i| i.offering.capacity_type == CapacityType::Spot && self.api.nodes.contains_key(&i.node));
         let nodes: Vec<(String, bool)> = spot.map(|i| (i.node.clone(), seed.of(&i.claim).percent(50))).collect();
         for (node, taken) in nodes {
-            if taken { self.interrupt(&node) } else { self.advise(&node) };
+            if taken {
+                self.interrupt(&node)
+            } else {
+                self.advise(&node)
+            };
         }
     }
 
