@@ -192,9 +192,9 @@ table! {
 }
 
 table! {
-    /// Consolidation, drift and rebalance moves that the engine found; the rows to score.
+    /// Moves that the engine found; the rows to score. A move of kind `expired` or `rebalance` has score 0 and is made when a policy scores it above that: nobody else asks for it.
     MoveColumn "moves" Move 4 {
-        /// `empty`, `underutilized`, `drifted`, `expired` or `rebalance`.
+        /// `empty`, `underutilized`, `drifted`; `expired`, in the last quarter of a node's life (eight days at most), after which it goes whatever is answered; or `rebalance`, after EC2 advised to leave a node.
         0 Kind "kind" word kind;
         /// Why the engine proposes it, in a few words.
         1 Reason "reason" word reason;
@@ -208,7 +208,7 @@ table! {
         5 Replacements "replacements" int replacements;
         /// Pods that would have to move.
         6 Pods "pods" int pods;
-        /// What it saves by list and spot price.
+        /// What it saves by list and spot price; for the kinds `drifted`, `expired` and `rebalance` what its node costs, for what is bought instead is planned once it may be made.
         7 SavingsListMicros "savings-list-micros" int savings_list_micros;
         /// What it saves by cost.
         8 SavingsCostMicros "savings-cost-micros" int savings_cost_micros;

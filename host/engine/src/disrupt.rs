@@ -11,11 +11,13 @@ mod commands;
 mod cron;
 mod drift;
 mod exact;
+mod exchanges;
 mod fences;
 mod hypothesis;
 mod look;
 pub(crate) mod moves;
 mod one_by_one;
+mod payback;
 pub(crate) mod reason;
 mod rest;
 mod search;
@@ -26,9 +28,10 @@ pub(crate) mod weights;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Duration, Event, NodeClaim, Outcome, Scorer, Timestamp};
+use whittle_model::{Action, Duration, Event, NodeClaim, Outcome, Scorer, Timestamp, keys};
 
 use crate::ledger::Order;
+use crate::lifecycle;
 use crate::report::{MoveStage, Step};
 use crate::round::Round;
 use crate::world::World;
@@ -65,6 +68,9 @@ pub(crate) struct Disrupt {
     empty: BTreeMap<String, Timestamp>,
     /// Claims whose move was declined, and until when they rest.
     declined: BTreeMap<String, Timestamp>,
+    /// Claims for which policies did not want advice followed, and until when they are not asked again.
+    #[serde(default)]
+    let_be: BTreeMap<Reason, BTreeMap<String, Timestamp>>,
     /// Pools whose moves failed.
     rests: Rests,
     /// Who was moved lately, and off what.
@@ -80,9 +86,11 @@ impl Disrupt {
     pub(crate) fn note(&mut self, world: &World, event: &Event, now: Timestamp) {
         self.changed |= !matches!(event, Event::Synced | Event::Instances(_));
         self.soak.note(world, event, now);
+        self.recall(world, event, now);
         if let Event::ClaimGone(name) = event {
             self.declined.remove(name);
             self.told.remove(name);
+            Reason::ADVICE.iter().for_each(|reason| drop(self.told.remove(&advice_on(name, *reason))));
             self.churn.forget(name);
         }
         if let Event::Outcome(outcome) = event
@@ -93,6 +101,29 @@ impl Disrupt {
             && self.churn.regretted(&claim.node_pool, &bought.instance_type, now)
         {
             self.rests.failed(std::slice::from_ref(&claim.node_pool), now);
+        }
+    }
+
+    /// Takes up what an earlier life noted on claims.
+    fn recall(&mut self, world: &World, event: &Event, now: Timestamp) {
+        if let Event::Claim(claim) = event {
+            self.churn.recall(claim);
+        }
+        let others = || world.claims.values().any(|claim| claim.status.launched.is_some());
+        if matches!(event, Event::Synced) && !world.synced && !world.settings.disruption.one_by_one && others() {
+            let recent = now.plus(Duration(-world.settings.disruption.soak.0));
+            self.soak.take_over(self.churn.since(recent), now);
+        }
+    }
+
+    /// Notes on claims that are made what a later life has to know of them: no write is made for it.
+    pub(crate) fn sign(&self, world: &World, actions: &mut [Action], now: Timestamp) {
+        let mut by: Option<String> = None;
+        for action in actions {
+            let Action::CreateClaim(claim) = action else { continue };
+            let by = by.get_or_insert_with(|| self.soak.fingerprint(world)).clone();
+            claim.annotations.insert(keys::JUDGED_BY.to_owned(), by);
+            self.churn.note(claim, now);
         }
     }
 
@@ -126,8 +157,10 @@ impl Disrupt {
         if !due {
             return;
         }
+        self.soak.hear(round.world, round.now);
         self.unsaid = standing::refresh(round);
         self.declined.retain(|_, until| *until > round.now);
+        self.let_be.values_mut().for_each(|of| of.retain(|_, until| *until > round.now));
         let proposals = std::mem::take(&mut self.proposals);
         let begun = if proposals.is_empty() { self.look(round, scorer) } else { self.look_again(round, proposals, scorer) };
         // What was begun changes the world for what comes next.
@@ -157,7 +190,16 @@ impl Disrupt {
         self.commands = waiting;
     }
 
+    /// Whether policies did not want advice followed when they were asked last, a moment ago.
+    fn lets_be(&self, reason: Reason, claim: &str) -> bool {
+        self.let_be.get(&reason).is_some_and(|of| of.contains_key(claim))
+    }
+
     fn begin(&mut self, round: &mut Round<'_>, what: Move) {
+        if what.reason == Reason::Rebalance {
+            let left: Vec<_> = what.claims.iter().filter_map(|claim| round.world.claims.get(claim)?.status.offering()).collect();
+            lifecycle::sold_out(round, &left);
+        }
         let type_of = |claim: &String| round.world.claims.get(claim).map_or("", |claim| &claim.status.instance_type).to_owned();
         let old: Vec<(String, String)> = what.claims.iter().map(|claim| (claim.clone(), type_of(claim))).collect();
         if what.reason == Reason::Underutilized {
@@ -183,11 +225,11 @@ impl Disrupt {
         self.empty = look.still_empty(&self.empty);
         let one_by_one = round.world.settings.disruption.one_by_one;
         let mut found = if one_by_one { look.empty(self, scorer) } else { Vec::new() };
-        let drifted = if found.is_empty() { look.drifted(self, scorer) } else { Vec::new() };
-        if !drifted.is_empty() {
+        let exchanged = if found.is_empty() { look.exchanges(self, scorer) } else { Vec::new() };
+        if !exchanged.is_empty() {
             let Look { said, .. } = look;
             self.heard(round, said);
-            drifted.into_iter().for_each(|what| self.begin(round, what));
+            exchanged.into_iter().for_each(|what| self.begin(round, what));
             return true;
         }
         if !one_by_one {
@@ -224,6 +266,14 @@ impl Disrupt {
         round.report.steps.extend(said.steps);
         round.report.failures.extend(said.failures);
         self.empty.retain(|claim, _| !said.vetoed.contains_key(claim));
+        for ((reason, claim), why) in said.let_be {
+            let (key, of) = (advice_on(&claim, reason), self.let_be.entry(reason).or_default());
+            of.insert(claim.clone(), round.now.plus(DECLINED_FOR));
+            if let Some(why) = why.filter(|why| self.told.get(&key) != Some(why)) {
+                self.told.insert(key, why.clone());
+                round.report.steps.push(Step::Blocked { claim, why });
+            }
+        }
         self.declined.extend(said.vetoed.into_keys().map(|claim| (claim, round.now.plus(DECLINED_FOR))));
     }
 
@@ -245,6 +295,11 @@ impl Disrupt {
         held.into_iter().for_each(|what| self.begin(round, what));
         any
     }
+}
+
+/// Under what it is noted why advice on a claim was not followed.
+fn advice_on(claim: &str, reason: Reason) -> String {
+    format!("{claim}/{}", reason.name())
 }
 
 /// A removal that was ordered and lost is thought over again: the node may be in use by now.

@@ -234,6 +234,7 @@ impl Engine {
             repair::advance(&mut round, &names);
             let forgotten = round.world.claims.len() < claims;
             self.disrupt.advance(&mut round, &names, scorer);
+            self.disrupt.sign(&self.world, &mut actions, now);
             if forgotten {
                 self.supply(now);
             }

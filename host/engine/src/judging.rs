@@ -44,7 +44,7 @@ pub(crate) fn judge(
             }
         }
     }
-    let mut verdicts: Vec<Option<MoveVerdict>> = moves.iter().map(|what| Some(MoveVerdict::Score(what.saves.0))).collect();
+    let mut verdicts: Vec<Option<MoveVerdict>> = moves.iter().map(|what| Some(MoveVerdict::Score(what.score()))).collect();
     for (chain, asked) in by_chain {
         let offered: Vec<&Move> = asked.iter().map(|number| &moves[*number]).collect();
         match judge_chain((world, churn), chain, &offered, scorer, now) {
@@ -72,7 +72,7 @@ fn judge_chain(
     scorer: &mut dyn Scorer,
     now: Timestamp,
 ) -> Result<Vec<MoveVerdict>, ScorerFailure> {
-    let native = || moves.iter().map(|what| MoveVerdict::Score(what.saves.0)).collect();
+    let native = || moves.iter().map(|what| MoveVerdict::Score(what.score())).collect();
     let Some(wants) = scorer.chain(chain, now)? else { return Ok(native()) };
     let Some(judging) = wants.judging.clone() else { return Ok(native()) };
     let mut words = Words::default();
@@ -186,7 +186,8 @@ fn move_value(world: &World, what: &Move, column: &MoveColumn, now: Timestamp, w
     match column {
         MoveColumn::Kind => words.intern(what.reason.kind().name()),
         MoveColumn::Reason => words.intern(&because(world, what)),
-        MoveColumn::Score | MoveColumn::SavingsListMicros | MoveColumn::SavingsCostMicros | MoveColumn::SavingsRankMicros => what.saves.0,
+        MoveColumn::Score => what.score(),
+        MoveColumn::SavingsListMicros | MoveColumn::SavingsCostMicros | MoveColumn::SavingsRankMicros => what.saves.0,
         MoveColumn::Nodes => index(what.claims.len()),
         MoveColumn::Replacements => index(what.replacements.len()),
         MoveColumn::Pods => index(moving(world, what).count()),
@@ -210,6 +211,8 @@ fn because(world: &World, what: &Move) -> String {
             let drifted = what.claims.first().and_then(|name| world.claims.get(name)?.status.drifted.clone());
             drifted.map(|(reason, _)| reason).unwrap_or_default()
         }
+        Reason::Expired => "its time will soon be over".to_owned(),
+        Reason::Rebalance => "EC2 advises to leave it".to_owned(),
     }
 }
 

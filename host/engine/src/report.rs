@@ -192,13 +192,13 @@ pub enum ClaimStep {
 /// A move: nodes that go together, and what is bought for them first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveStep {
-    /// `Empty`, `Underutilized` or `Drifted`.
+    /// `Empty`, `Underutilized`, `Drifted`, `Expired` or `Rebalance`.
     pub reason: String,
     /// The claims that go.
     pub claims: Vec<String>,
     /// The claims that are made for them.
     pub replacements: Vec<String>,
-    /// What it saves an hour, by list price; below zero for what a drift costs.
+    /// What it saves an hour, by list price; below zero for what an exchange costs that is not made to save.
     pub saves: Micros,
     /// How far it is.
     pub stage: MoveStage,

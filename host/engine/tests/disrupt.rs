@@ -3,13 +3,17 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::door::{Door, Launching, names};
 use common::{GIB, basics, bound, pod, pool, seconds, settings, told};
 use whittle_engine::audit;
 use whittle_engine::report::{MoveStage, Step};
+use whittle_model::policy::{Judging, JudgingWants, MoveColumn, MoveKind, Pricing, RoundFacts, Wants, Words};
+use whittle_model::scorer::{MoveVerdict, PolicyRecord, ScorerFailure, Verdict};
 use whittle_model::{
     Action, CapacityType, ClaimStatus, DisruptionBudget, DisruptionSettings, Duration, Event, LabelSelector, ListPrice, Node, NodeClaim,
-    NodePool, OfferingKey, Pod, PodDisruptionBudget, PodKey, Requirement, Settings, Taint, Timestamp, keys,
+    NodePool, OfferingKey, Pod, PodDisruptionBudget, PodKey, Requirement, Scorer, Settings, Taint, Timestamp, keys,
 };
 
 const ZONE: &str = "us-east-1a";
@@ -668,4 +672,218 @@ fn a_pool_whose_drifted_nodes_cannot_go_keeps_no_other_waiting() {
     let actions = door.pass(seconds(15));
     assert_eq!(created(&actions).iter().map(|claim| claim.node_pool.as_str()).collect::<Vec<_>>(), ["other"]);
     assert!(stays(&mut door).iter().filter(|why| why.starts_with('a')).count() >= 20);
+}
+
+#[test]
+fn next_to_nothing_moves_no_pods() {
+    // Within a day a saving of 500 micro-dollars an hour is 12 thousandths of a dollar, and a restart costs ten.
+    for (of, pods, goes) in [(85_100, 1, false), (85_500, 1, true), (85_500, 2, false), (86_000, 2, true)] {
+        let mut door = door(vec![on_demand()], settings());
+        price(&mut door, "m.2", of);
+        add(&mut door, "a", ("m.2", OD), &vec![(500, GIB); pods]);
+        let actions = door.pass(seconds(16));
+        assert_eq!(created(&actions).len(), usize::from(goes), "{of} {pods}: {actions:?}");
+        let why = format!("a: $0.000{} an hour would not pay back the restarts of {pods} pods", (of - 85_000) / 100);
+        assert_eq!(stays(&mut door).contains(&why), !goes, "{why}");
+    }
+}
+
+#[test]
+fn what_was_moved_stays_until_another_move_would_pay() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("m.8", OD), &[(3000, GIB)]);
+    door.pass(seconds(16));
+    assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
+    let status = door.claims.values().next().unwrap().status.clone();
+    assert_eq!(status.instance_type, "c.4");
+    door.put_pod(bound(pod("again", 3000, GIB), &status.node));
+    // A cent an hour: after an hour that is what the restart costs.
+    price(&mut door, "m.4", 160_000);
+    assert_eq!(created(&door.pass(Duration::minutes(59))).len(), 0);
+    assert!(stays(&mut door).iter().any(|why| why.ends_with("$0.0100 an hour would not pay back the restarts of 1 pods")));
+    assert_eq!(created(&door.pass(Duration::minutes(2))).len(), 1, "nothing happened, and it is looked at again");
+}
+
+/// Another controller, that reads everything, in the place of the first.
+fn begin_anew(door: &mut Door, pools: Vec<NodePool>, loaded: &[Event]) {
+    let mut engine = whittle_engine::Engine::new();
+    let objects = basics().into_iter().filter(|event| !matches!(event, Event::Synced));
+    let pools = pools.into_iter().map(|pool| Event::NodePool(Box::new(pool)));
+    let claims = door.claims.values().map(|claim| Event::Claim(Box::new(claim.clone())));
+    let nodes = door.nodes.values().map(|node| Event::Node(Box::new(node.clone())));
+    let pods = door.pods.values().map(|pod| Event::Pod(Box::new(pod.clone())));
+    for event in objects.chain(pools).chain(claims).chain(nodes).chain(pods).chain(loaded.iter().cloned()).chain([Event::Synced]) {
+        engine.handle(&event, door.now);
+    }
+    door.engine = engine;
+}
+
+#[test]
+fn a_controller_that_begins_anew_knows_what_pods_were_moved_off() {
+    let mut pair = on_demand();
+    pair.template.requirements.add(Requirement::any_of(keys::INSTANCE_TYPE, &["c.4", "m.4"]));
+    for noted in [true, false] {
+        let mut door = door(vec![pair.clone()], settings());
+        add(&mut door, "a", ("c.4", OD), &[(3000, GIB)]);
+        price(&mut door, "m.4", 90_000);
+        door.pass(seconds(16));
+        assert_eq!(deleted(&boot(&mut door)), [("a", "Underutilized")]);
+        let mut claim = door.claims.values().next().unwrap().clone();
+        assert_eq!(claim.moved_off().into_iter().map(|(_, of)| of).collect::<Vec<_>>(), ["c.4"]);
+        door.put_pod(bound(pod("again", 3000, GIB), &claim.status.node));
+        if !noted {
+            claim.annotations.remove(keys::MOVED_OFF);
+            door.put_claim(claim);
+        }
+        begin_anew(&mut door, vec![pair.clone()], &[]);
+        price(&mut door, "m.4", 400_000);
+        let back = created(&door.pass(Duration::minutes(23 * 60))).len();
+        assert_eq!(back > 0, !noted, "without the note nobody would know: {back}");
+    }
+}
+
+#[test]
+fn a_controller_that_takes_nodes_over_moves_few_until_it_is_clear_that_nothing_changed() {
+    // What a claim says that is made by the judges of today, and by those of another policy.
+    let by = |loaded: &[Event]| {
+        let mut door = door(vec![on_demand()], settings());
+        loaded.iter().for_each(|event| door.tell(event));
+        door.put_pod(pod("waits", 1000, GIB));
+        created(&door.pass(seconds(5)))[0].annotations[keys::JUDGED_BY].clone()
+    };
+    let (one, two) = ([loaded("1")], [loaded("2")]);
+    assert_ne!(by(&one), by(&two));
+    assert_ne!(by(&[]), by(&two));
+    for (noted, hours, slow) in [(None, 3, true), (Some(by(&two)), 3, true), (Some(by(&one)), 3, false), (Some(by(&one)), 0, true)] {
+        let mut door = door(vec![on_demand()], settings());
+        for number in 0..16 {
+            add(&mut door, &format!("n{number:02}"), ("c.8", OD), &[(400, GIB / 4)]);
+        }
+        let mut claim = door.claims["n07"].clone();
+        claim.annotations.extend(noted.clone().map(|by| (keys::JUDGED_BY.to_owned(), by)));
+        door.put_claim(claim);
+        door.now = Timestamp(0).plus(Duration::hours(hours));
+        begin_anew(&mut door, vec![on_demand()], &one);
+        let early = deleted(&door.pass(Duration::minutes(50))).len();
+        let why = stays(&mut door).iter().any(|why| why.contains("began anew, and what moves are judged by may have changed: 5 nodes"));
+        assert!(if slow { early == 5 && why } else { early > 10 && !why }, "{noted:?} {hours}: {early} {why}");
+        let late = deleted(&door.pass(Duration::minutes(11))).len() + deleted(&boot(&mut door)).len();
+        assert!(!slow || late > 5, "{noted:?} {hours}: {late}");
+    }
+}
+
+/// A chain `advice` whose one policy is asked about some kinds of moves, and answers all of them alike.
+struct Advisor(Vec<MoveKind>, MoveVerdict);
+
+impl Scorer for Advisor {
+    fn chain(&mut self, chain: &str, _: Timestamp) -> Result<Option<Arc<Wants>>, ScorerFailure> {
+        let judging = JudgingWants { kinds: self.0.clone(), moves: vec![MoveColumn::Kind, MoveColumn::Score], ..JudgingWants::default() };
+        Ok((chain == "advice").then(|| Arc::new(Wants { judging: Some(judging), ..Wants::default() })))
+    }
+
+    fn open(&mut self, _: &str, _: &Words, _: &RoundFacts) -> Result<(), ScorerFailure> {
+        Ok(())
+    }
+
+    fn price(&mut self, _: &str, _: &Words, _: &Pricing) -> Result<Vec<Verdict>, ScorerFailure> {
+        Ok(Vec::new())
+    }
+
+    fn judge(&mut self, _: &str, words: &Words, tables: &Judging) -> Result<Vec<MoveVerdict>, ScorerFailure> {
+        let (kinds, scores) = (&tables.moves.columns[0], &tables.moves.columns[1]);
+        assert!(kinds.iter().all(|kind| self.0.iter().any(|asked| asked.name() == words.text(*kind))));
+        assert!(scores.iter().all(|score| *score == 0), "nobody else wants what is advised");
+        Ok(vec![self.1; kinds.len()])
+    }
+
+    fn reason(&self, number: u32) -> String {
+        format!("advice: reason {number}")
+    }
+
+    fn close(&mut self) -> Vec<PolicyRecord> {
+        Vec::new()
+    }
+}
+
+/// A node in a pool with the chain `advice`.
+fn advised(kinds: &[MoveKind], verdict: MoveVerdict, way: CapacityType, change: impl FnOnce(&mut NodePool)) -> Door {
+    let mut pool = pool("general");
+    pool.disruption.consolidate_after = None;
+    pool.annotations.insert(keys::POLICY.to_owned(), "advice".to_owned());
+    change(&mut pool);
+    let mut door = door(vec![pool], settings());
+    door.scorer = Box::new(Advisor(kinds.to_vec(), verdict));
+    add(&mut door, "a", ("c.2", way), &[(1500, GIB)]);
+    door
+}
+
+#[test]
+fn rebalance_advice_is_followed_when_a_policy_scores_it_and_not_onto_the_same_offering() {
+    use MoveKind::{Drifted, Rebalance};
+    let rows = [
+        (vec![Rebalance], MoveVerdict::Score(1), true),
+        (vec![Rebalance], MoveVerdict::Score(0), false),
+        (vec![Rebalance], MoveVerdict::Vetoed(3), false),
+        (vec![Drifted], MoveVerdict::Score(1), false),
+    ];
+    for (kinds, verdict, goes) in rows {
+        let mut door = advised(&kinds, verdict, CapacityType::Spot, |_| {});
+        door.pass(seconds(30));
+        let provider_id = door.claims["a"].status.provider_id.clone();
+        let left = door.claims["a"].status.offering().unwrap();
+        door.tell(&Event::Interrupted { provider_id, what: whittle_model::Interruption::RebalanceRecommendation });
+        let actions = door.pass(seconds(20));
+        assert_eq!(created(&actions).len(), usize::from(goes), "{kinds:?} {verdict:?}: {actions:?}");
+        assert_eq!(door.engine.world().sold_out_until(&left).is_some(), goes);
+        assert_eq!(deleted(&boot(&mut door)), if goes { vec![("a", "Rebalance")] } else { vec![] }, "{kinds:?} {verdict:?}");
+        let vetoes = stays(&mut door).iter().filter(|why| *why == "a: advice: reason 3").count();
+        assert_eq!(vetoes, usize::from(matches!(verdict, MoveVerdict::Vetoed(_))), "a veto is said once");
+        if goes {
+            let bought: Vec<_> = door.claims.values().filter(|c| c.name != "a").filter_map(|c| c.status.offering()).collect();
+            assert!(bought.len() == 1 && bought[0] != left, "{bought:?}");
+        }
+        door.pass(Duration::minutes(5));
+        assert_eq!(stays(&mut door), Vec::<String>::new(), "it is asked again, and nothing new is said");
+    }
+}
+
+#[test]
+fn a_node_nears_its_end_in_the_last_quarter_of_its_life_and_no_policy_keeps_it_for_longer() {
+    let life = Duration::hours(8);
+    for (verdict, ready_first) in [(MoveVerdict::Score(1), true), (MoveVerdict::Score(0), false), (MoveVerdict::Vetoed(3), false)] {
+        let mut door = advised(&[MoveKind::Expired], verdict, OD, |_| {});
+        let claim = NodeClaim { expire_after: Some(life), ..door.claims["a"].clone() };
+        door.put_claim(claim);
+        assert_eq!(created(&door.pass(seconds(6 * 3600 - 1))), Vec::<&NodeClaim>::new());
+        let actions = door.pass(seconds(2));
+        assert_eq!(created(&actions).len(), usize::from(ready_first), "{verdict:?}: {actions:?}");
+        assert_eq!(deleted(&actions), [], "its replacement comes first");
+        assert_eq!(deleted(&boot(&mut door)), if ready_first { vec![("a", "Expired")] } else { vec![] });
+        if !ready_first {
+            assert_eq!(deleted(&door.pass(seconds(2 * 3600 - 20))), []);
+            assert_eq!(deleted(&door.pass(seconds(20))), [("a", "Expired")], "{verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_policy_wants_exchanged_stays_within_budgets_and_protections() {
+    let zero = |reasons: &[&str]| DisruptionBudget { reasons: reasons.iter().map(|r| (*r).to_owned()).collect(), ..budget("0") };
+    for (budgets, protected, goes) in [
+        (vec![budget("1")], false, true),
+        (vec![budget("1")], true, false),
+        (vec![budget("0")], false, false),
+        (vec![zero(&["Drifted"])], false, false),
+        (vec![zero(&["Empty", "Underutilized"])], false, true),
+    ] {
+        let mut door =
+            advised(&[MoveKind::Rebalance], MoveVerdict::Score(1), CapacityType::Spot, |pool| pool.disruption.budgets = budgets.clone());
+        if protected {
+            door.put_pod(annotated(bound(pod("kept", 100, GIB), "node-a"), "true", Some(Timestamp(0))));
+        }
+        let provider_id = door.claims["a"].status.provider_id.clone();
+        door.tell(&Event::Interrupted { provider_id, what: whittle_model::Interruption::RebalanceRecommendation });
+        let actions = door.pass(seconds(20));
+        assert_eq!(created(&actions).len(), usize::from(goes), "{budgets:?} {protected}");
+    }
 }

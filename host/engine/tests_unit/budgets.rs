@@ -46,7 +46,7 @@ fn the_tightest_open_budget_binds_and_an_unreadable_one_closes() {
 fn what_is_taken_counts_for_every_reason() {
     let mut budgets = Budgets { cluster: Some(3), ..Budgets::default() };
     for pool in ["a", "b"] {
-        for reason in Reason::ALL {
+        for reason in Reason::BUDGETED {
             budgets.left.insert((pool.to_owned(), reason), 2);
         }
     }

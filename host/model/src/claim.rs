@@ -45,6 +45,21 @@ pub struct NodeClaim {
 pub type ListedOffer = (String, String, i64);
 
 impl NodeClaim {
+    /// What its pods were moved off before they came here: when, and the instance type. What cannot be read says nothing.
+    #[must_use]
+    pub fn moved_off(&self) -> Vec<(Timestamp, String)> {
+        let noted = self.annotations.get(keys::MOVED_OFF);
+        let list: Vec<(i64, String)> = noted.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        list.into_iter().map(|(at, of)| (Timestamp(at), of)).collect()
+    }
+
+    /// Notes what its pods were moved off.
+    pub fn note_moved_off<'o>(&mut self, moves: impl Iterator<Item = (Timestamp, &'o str)>) {
+        let list: Vec<(i64, &str)> = moves.map(|(at, of)| (at.0, of)).collect();
+        let text = serde_json::to_string(&list).expect("texts and numbers are JSON");
+        self.annotations.insert(keys::MOVED_OFF.to_owned(), text);
+    }
+
     /// What policies let it be bought from, the best first; `None` where they have no say. A list that cannot be read
     /// is empty: nothing is bought on a guess.
     #[must_use]
@@ -96,7 +111,8 @@ pub struct ClaimStatus {
     pub drifted: Option<(String, Timestamp)>,
     /// Since when its node has been left alone for the pool's `consolidateAfter`.
     pub consolidatable: Option<Timestamp>,
-    /// A move that takes it away is under way: `Empty`, `Underutilized` or `Drifted`, and since when.
+    /// A move that takes it away is under way: `Empty`, `Underutilized`, `Drifted`, `Expired` or
+    /// `Rebalance`, and since when.
     pub disrupted: Option<(String, Timestamp)>,
     /// How its drain went, while it goes.
     pub drained: Milestone,

@@ -44,6 +44,12 @@ pub const POLICY: &str = "whittle.sh/policy";
 pub const OFFERS: &str = "whittle.sh/offers";
 /// Annotation of a NodeClaim: what an hour of its instance cost when it was bought, in micro-dollars.
 pub const PRICE: &str = "whittle.sh/price-micros";
+/// Annotation of a NodeClaim that a move exchanged others for: what its pods were moved off within a day, as a JSON list of
+/// `[milliseconds since 1970, "type"]`. Whoever takes the cluster over goes on from there.
+pub const MOVED_OFF: &str = "whittle.sh/moved-off";
+/// Annotation of a NodeClaim: a fingerprint of the policies, prices, overlays and settings that moves were judged by when it
+/// was made.
+pub const JUDGED_BY: &str = "whittle.sh/judged-by";
 /// Annotation of a NodeClaim that has fewer distinct values of a key than its pool's `minValues` asks for: `true`.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 /// Annotation of a NodeClaim whose prices a NodeOverlay made: `true`.

@@ -20,7 +20,7 @@ pub struct WhenEmptyOrUnderutilized(Setup);
 pub struct Balanced(Setup);
 
 fn setup(moves: Vec<MoveColumn>, pools: Vec<MovePoolColumn>, kinds: Vec<MoveKind>, reason: &str) -> Setup {
-    let judging = JudgingWants { moves, pools, ..JudgingWants::default() };
+    let judging = JudgingWants { kinds: kinds.clone(), moves, pools, ..JudgingWants::default() };
     Setup {
         wants: Wants { judging: Some(judging), ..Wants::default() },
         scores: vec![ScoreColumn::Score],

@@ -112,7 +112,9 @@ pub(crate) fn check(said: &scoring::Setup) -> Result<Checked, SetupError> {
     }
     if let Some(hook) = &said.score_moves {
         checked.judging = places(Hook::ScoreMoves, hook, &JUDGING)?;
+        setup.kinds = kinds(&hook.kinds)?;
         setup.wants.judging = Some(JudgingWants {
+            kinds: setup.kinds.clone(),
             moves: wanted(hook, MoveColumn::TABLE)?,
             nodes: wanted(hook, MoveNodeColumn::TABLE)?,
             pods: wanted(hook, MovePodColumn::TABLE)?,
@@ -121,7 +123,6 @@ pub(crate) fn check(said: &scoring::Setup) -> Result<Checked, SetupError> {
             mix: wanted(hook, MixRowColumn::TABLE)?,
         });
         setup.scores = answers(Hook::ScoreMoves, hook, &ScoreColumn::Score, "score")?;
-        setup.kinds = kinds(&hook.kinds)?;
     }
     setup.reasons.clone_from(&said.reasons);
     said.reasons.iter().try_for_each(|text| reason::check(text, setup))?;

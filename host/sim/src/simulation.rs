@@ -288,6 +288,9 @@ impl Simulation {
                 self.moving.remove(claim);
             }
         }
+        if actions.iter().any(|action| matches!(action, Action::Launch { .. })) {
+            self.reality.ec2.avoided = self.engine.world().sold_out().cloned().collect();
+        }
         let whole = actions.len();
         let sent = self.reality.broken_off(whole).unwrap_or(whole);
         for action in actions.into_iter().take(sent) {

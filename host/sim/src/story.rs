@@ -12,7 +12,7 @@ use words::Words;
 pub(crate) use words::duration;
 
 /// The verbs, for messages.
-const VERBS: &str = "apply, delete, scale, set, wait, until, sold-out, interrupt, price, reserve, boot, crash, expect";
+const VERBS: &str = "apply, delete, scale, set, wait, until, sold-out, interrupt, advise, price, reserve, boot, crash, expect";
 
 /// An `until` that names no limit waits this long.
 const PATIENCE: Duration = Duration::minutes(60);
@@ -75,6 +75,8 @@ pub enum Verb {
     },
     /// EC2 takes an instance back, two minutes from now.
     Interrupt(Target),
+    /// EC2 recommends to leave an instance.
+    Advise(Target),
     /// A price changes.
     Price {
         /// Of this capacity type.
@@ -205,7 +207,8 @@ fn verb(text: &str) -> Result<Verb, String> {
         "wait" => Verb::Wait(words.duration("wait 90s")?),
         "until" => words.until(PATIENCE)?,
         "sold-out" => words.sold_out()?,
-        "interrupt" => Verb::Interrupt(words.target()?),
+        "interrupt" => Verb::Interrupt(words.target("interrupt oldest")?),
+        "advise" => Verb::Advise(words.target("advise spot")?),
         "price" => words.price()?,
         "reserve" => words.reserve()?,
         "boot" => Verb::Boot(words.boot()?),

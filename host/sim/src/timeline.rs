@@ -324,6 +324,11 @@ pub enum TimelineEvent {
         /// The node.
         node: String,
     },
+    /// EC2 recommends to leave an instance.
+    Advised {
+        /// The node.
+        node: String,
+    },
     /// An instance ended that nobody ended.
     InstanceLost {
         /// The node; empty when none joined.

@@ -51,6 +51,7 @@ fn every_verb_reads() {
     assert_eq!(only("until settled"), Verb::Until { condition: Condition::Settled, within: Duration::minutes(60) });
     assert_eq!(only("boot 2m"), Verb::Boot(Some(Duration::minutes(2))));
     assert_eq!(only("reserve cr-1 2"), Verb::Reserve { id: "cr-1".into(), instances: 2 });
+    assert_eq!(only("advise oldest"), Verb::Advise(Target::Oldest));
     assert_eq!(only("interrupt ip-10-0-0-4"), Verb::Interrupt(Target::Node("ip-10-0-0-4".into())));
 }
 
@@ -72,6 +73,7 @@ fn an_error_names_the_line_and_what_would_be_right() {
         ("sold-out cheap * *", "use spot, on-demand or reserved"),
         ("price spot m5.large us-east-1a free", "no price in dollars"),
         ("reserve cr-1", "how many instances is missing"),
+        ("advise", "a node, oldest or a capacity type is missing"),
         ("crash twice", "\"twice\" at the end"),
         ("set nodepool/a spec.weight 3", "PATH=VALUE is missing"),
         ("expect", "the expected text is missing"),

@@ -39,6 +39,9 @@ impl Policy for Calendar {
         for (number, window) in config.windows.iter().enumerate() {
             let place = if window.name.is_empty() { format!("windows[{number}]") } else { format!("window {:?}", window.name) };
             check(window, &config.windows[..number]).map_err(|why| format!("{place}: {why}"))?;
+            for kind in window.forbid.iter().chain(&window.allow) {
+                setup.kind(kind.word());
+            }
             if !window.node_pools.is_empty() {
                 setup.move_pools([MovePoolColumn::NodePool]);
             }
@@ -65,7 +68,12 @@ impl Policy for Calendar {
         if let Some(rule) = self.rules.iter().filter(about).find(|rule| rule.open && rule.forbid.contains(&kind)) {
             return Score::veto(rule.reason);
         }
-        if self.allowed_everywhere(candidate, kind) { Score::unchanged() } else { Score::veto(self.shut) }
+        if !self.allowed_everywhere(candidate, kind) {
+            return Score::veto(self.shut);
+        }
+        // Nobody but a policy asks for such moves; who names them in a window does.
+        let named = || self.rules.iter().filter(about).any(|rule| rule.forbid.contains(&kind) || rule.allow.contains(&kind));
+        if matches!(kind, Kind::Expired | Kind::Rebalance) && named() { Score::of(candidate.score().max(1)) } else { Score::unchanged() }
     }
 }
 

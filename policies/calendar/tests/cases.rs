@@ -49,6 +49,34 @@ fn what_a_window_forbids_waits_while_it_is_open() {
 }
 
 #[test]
+fn a_window_that_names_advice_asks_for_it() {
+    let config = json!({"windows": [
+        {"name": "night", "from": "01:00", "to": "03:00", "nodePools": ["a"], "allow": ["Expired"]},
+        {"name": "office", "from": "08:00", "to": "18:00", "forbid": ["Rebalance"]},
+    ]});
+    let score = |hour: i64, kind: &str, pool: &str| {
+        let case = Case::new(config.clone()).round([(RoundColumn::TimeSeconds, (MONDAY + hour * 3600).into())]);
+        let case = case.a_move([(MoveColumn::Kind, kind.into()), (MoveColumn::Score, 0.into())]);
+        let case = case.move_pool([(MovePoolColumn::Move, 0.into()), (MovePoolColumn::NodePool, pool.into())]);
+        match case.score::<Calendar>().expect("the configuration is right").remove(0) {
+            Verdict::Answer { value, .. } => Some(value),
+            Verdict::Veto(_) => None,
+        }
+    };
+    let rows = [
+        (2, "expired", "a", Some(1)),
+        (4, "expired", "a", None),
+        (2, "expired", "b", Some(0)),
+        (2, "rebalance", "b", Some(1)),
+        (9, "rebalance", "b", None),
+        (2, "drifted", "a", Some(0)),
+    ];
+    for (hour, kind, pool, expected) in rows {
+        assert_eq!(score(hour, kind, pool), expected, "{hour} {kind} {pool}");
+    }
+}
+
+#[test]
 fn what_windows_allow_waits_until_one_is_open_and_forbidding_comes_first() {
     let config = json!({"windows": [
         {"name": "morning", "from": "02:00", "to": "04:00", "allow": ["Drifted"]},

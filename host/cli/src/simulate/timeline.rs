@@ -135,6 +135,7 @@ impl Timeline {
             | TimelineEvent::Inconsistent { .. }
             | TimelineEvent::CollectionStopped { .. }
             | TimelineEvent::Interrupted { .. }
+            | TimelineEvent::Advised { .. }
             | TimelineEvent::InstanceLost { .. }
             | TimelineEvent::Crashed {}
             | TimelineEvent::Restarted {}
@@ -319,6 +320,7 @@ fn style(event: &TimelineEvent) -> Style {
         | TimelineEvent::LaunchFailed { .. }
         | TimelineEvent::SoldOut { .. }
         | TimelineEvent::Interrupted { .. }
+        | TimelineEvent::Advised { .. }
         | TimelineEvent::InstanceLost { .. }
         | TimelineEvent::Held { .. }
         | TimelineEvent::OutOfTime { .. }

@@ -26,7 +26,8 @@ pub(super) fn register(live: &NodeParts, claim: &api::NodeClaim, labels: &Labels
     let mut metadata = Fields::default();
     metadata.object("labels", missing(labels, live.metadata.labels.as_ref()));
     let mut annotations = claim.metadata.annotations.clone().unwrap_or_default();
-    annotations.remove(keys::OFFERS); // of the launch alone, and long
+    // Of the launch, or notes to whoever judges moves.
+    [keys::OFFERS, keys::MOVED_OFF, keys::JUDGED_BY].iter().for_each(|key| drop(annotations.remove(*key)));
     metadata.object("annotations", missing(&annotations, live.metadata.annotations.as_ref()));
     if let Some(finalizers) = with_finalizer(&live.metadata, FINALIZER) {
         metadata.set("finalizers", finalizers);

@@ -56,7 +56,7 @@ impl Budgets {
 
     fn open(&mut self, pool: &NodePool, now: Timestamp) {
         let count = self.counts.get(&pool.name).copied().unwrap_or_default();
-        for reason in Reason::ALL {
+        for reason in Reason::BUDGETED {
             let (most, why) = allowed(pool, reason, count.nodes, now);
             if most == 0 && count.nodes > 0 {
                 self.closed.insert((pool.name.clone(), reason), why);
@@ -76,7 +76,7 @@ impl Budgets {
 
     /// How many more nodes of a pool may go for a reason.
     pub(super) fn left(&self, pool: &str, reason: Reason) -> usize {
-        let of_pool = self.left.get(&(pool.to_owned(), reason)).copied().unwrap_or(0);
+        let of_pool = self.left.get(&(pool.to_owned(), reason.budgeted())).copied().unwrap_or(0);
         self.over_all(reason).min(of_pool)
     }
 
@@ -101,7 +101,7 @@ impl Budgets {
         }
         for (pool, count) in wanted {
             // A node that goes for one reason is on its way out for all of them.
-            for reason in Reason::ALL {
+            for reason in Reason::BUDGETED {
                 let left = self.left.entry((pool.clone(), reason)).or_default();
                 *left = left.saturating_sub(count);
             }

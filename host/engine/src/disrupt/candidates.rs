@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use whittle_model::{CapacityType, Micros, NodeClaim, NodePool, OfferingKey, PodKey, Timestamp, keys};
+use whittle_model::{CapacityType, Duration, Micros, NodeClaim, NodePool, OfferingKey, PodKey, Timestamp, keys};
 
 use super::fences::Fences;
 use super::weights;
@@ -32,6 +32,8 @@ pub(super) struct Candidate {
     pub(super) blocked: Option<String>,
     /// Whether only its pods stand in the way, and a grace period limits how long they can.
     pub(super) eventual: bool,
+    /// How long what is saved by moving its pods is likely to last.
+    pub(super) lasts: Duration,
     /// The types that its pods were moved off lately.
     pub(super) came_from: BTreeSet<String>,
 }
@@ -75,6 +77,7 @@ pub(super) fn candidate(world: &World, claim: &NodeClaim, fences: &mut Fences<'_
         consolidatable: consolidatable_at(pool, claim).is_some_and(|at| at <= now),
         blocked: own.then(|| format!("the node has the annotation {}", keys::DO_NOT_DISRUPT)),
         eventual: !own && claim.termination_grace_period.is_some(),
+        lasts: Duration(i64::MAX),
         came_from: BTreeSet::new(),
     };
     for key in world.pods_on(&node.name) {

@@ -6,12 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use whittle_model::{Duration, Timestamp};
+use whittle_model::{Duration, NodeClaim, Timestamp, keys};
 
 /// So long a move is remembered.
 const REMEMBERED: Duration = Duration::minutes(24 * 60);
 /// A node that is bought within this time after one of its type was taken away shows that the move was a mistake.
 const REGRETTED: Duration = Duration::minutes(10);
+
+/// So many moves are noted on a claim at most, the newest: annotations are short.
+const NOTED: usize = 32;
 
 /// What is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,31 @@ impl Churn {
         for claim in new {
             self.lines.insert((*claim).to_owned(), line.clone());
         }
+    }
+
+    /// Notes on a claim what is known of it.
+    pub(super) fn note(&self, claim: &mut NodeClaim, now: Timestamp) {
+        let line: Vec<(Timestamp, &str)> = self.recent(&claim.name, now).map(|(at, of)| (*at, of.as_str())).collect();
+        if !line.is_empty() {
+            claim.note_moved_off(line.iter().skip(line.len().saturating_sub(NOTED)).copied());
+        }
+    }
+
+    /// Takes up what an earlier life noted on a claim.
+    pub(super) fn recall(&mut self, claim: &NodeClaim) {
+        if self.knows(&claim.name) || !claim.annotations.contains_key(keys::MOVED_OFF) {
+            return;
+        }
+        let line = claim.moved_off();
+        if !line.is_empty() {
+            self.lines.insert(claim.name.clone(), line);
+        }
+    }
+
+    /// How many different exchanges are known since a time, at least.
+    pub(super) fn since(&self, since: Timestamp) -> usize {
+        let all: BTreeSet<&(Timestamp, String)> = self.lines.values().flatten().filter(|(at, _)| *at >= since).collect();
+        all.len()
     }
 
     /// A node of this pool and type goes, and nothing is bought for its pods.
@@ -101,6 +129,17 @@ mod tests {
             (churn.moves("d", at(3)), churn.moves("d", at(25)), churn.moves("x", at(3))),
             ((Some(at(2)), 2), (Some(at(2)), 1), (None, 0))
         );
+        let mut claim = NodeClaim { name: "d".to_owned(), ..NodeClaim::default() };
+        churn.note(&mut claim, at(25));
+        assert_eq!(claim.annotations[keys::MOVED_OFF], format!(r#"[[{},"m6.xlarge"]]"#, at(2).0));
+        churn.note(&mut claim, at(3));
+        let mut other = Churn::default();
+        other.recall(&claim);
+        assert_eq!((from(&other, "d", 3), from(&other, "d", 25)), (from(&churn, "d", 3), from(&churn, "d", 25)));
+        claim = NodeClaim { name: "x".to_owned(), annotations: [(keys::MOVED_OFF.to_owned(), "mine".to_owned())].into(), ..claim };
+        other.recall(&claim);
+        assert!(!other.knows("x"), "what cannot be read says nothing");
+        assert_eq!((other.since(at(2)), other.since(at(1)), other.since(at(3))), (1, 3, 0));
         churn.forget("d");
         assert_eq!((from(&churn, "d", 3), churn.knows("d"), churn.knows("e")), (String::new(), false, true));
     }

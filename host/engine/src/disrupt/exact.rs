@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whittle_model::{NodeClaim, Packing, PodKey, Scorer, Timestamp};
+use whittle_model::{NodeClaim, OfferingKey, Packing, PodKey, Scorer, Timestamp};
 
 use super::candidates::{Candidate, consolidatable_at};
 use super::hypothesis::Hypothesis;
 use super::moves::{Move, trim};
+use super::payback;
 use super::reason::Reason;
 use super::search::{share, worth_it};
 use crate::plan::{Plan, PlannedNode};
@@ -39,11 +40,16 @@ impl<'a> Exact<'a> {
         what.claims.iter().filter_map(|claim| self.candidates.get(claim.as_str()).copied()).collect()
     }
 
-    /// A move of drifted nodes with all that is bought for it, whatever that costs.
+    /// Leaves these offerings alone when something is bought.
+    pub(super) fn avoid(&mut self, offerings: impl Iterator<Item = OfferingKey>) {
+        self.hypothesis.sell_out(offerings, self.now);
+    }
+
+    /// A move with all that is bought for it, whatever that costs.
     ///
     /// # Errors
     /// Says what is in its way.
-    pub(super) fn drift(&mut self, what: Move) -> Result<Move, String> {
+    pub(super) fn replace(&mut self, what: Move) -> Result<Move, String> {
         let set = self.of(&what);
         let pool = what.pools.first().and_then(|pool| self.world.pools.get(pool)).filter(|pool| pool.replicas.is_some());
         if let Some(pool) = pool {
@@ -51,7 +57,7 @@ impl<'a> Exact<'a> {
             return Ok(what.buying(vec![bought]));
         }
         let (plan, undo) = self.hypothesis.without(&set, self.world.settings.packing, self.scorer, self.now);
-        // A drifted node does not stay for room that nobody uses yet.
+        // Such a node does not stay for room that nobody uses yet.
         if let Some(why) = homeless(&plan, |pod| !self.world.buffers.holds(pod)) {
             self.hypothesis.undo(undo);
             return Err(why);
@@ -134,6 +140,10 @@ impl<'a> Exact<'a> {
             return Err(why);
         }
         let worth = set.iter().map(|c| c.price).sum();
+        let saves = worth - plan.nodes.iter().map(|node| node.list).sum();
+        if !payback::pays(set, saves) {
+            return Err(payback::why(set, saves));
+        }
         match &plan.nodes[..] {
             [] => Ok(Vec::new()),
             [only] => Ok(vec![trim(self.world, set, only.clone(), worth, !what.reshapes, self.now)?]),

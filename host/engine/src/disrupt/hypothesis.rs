@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use whittle_model::{NodeClaim, Packing, Pod, PodKey, PodPhase, Scorer, Timestamp};
+use whittle_model::{NodeClaim, OfferingKey, Packing, Pod, PodKey, PodPhase, Scorer, Timestamp};
 
 use super::candidates::Candidate;
+use crate::lifecycle::SOLD_OUT_FOR;
 use crate::plan::{self, Plan, PlannedNode};
 use crate::world::World;
 
@@ -42,6 +43,11 @@ impl Hypothesis {
         let mut hypothesis = Self { steps: world.settings.improvement_steps, world };
         hypothesis.seat(scorer, now);
         hypothesis
+    }
+
+    /// Has nothing bought of these offerings.
+    pub(super) fn sell_out(&mut self, offerings: impl Iterator<Item = OfferingKey>, now: Timestamp) {
+        self.world.sold_out.extend(offerings.map(|offering| (offering, now.plus(SOLD_OUT_FOR))));
     }
 
     fn seat(&mut self, scorer: &mut dyn Scorer, now: Timestamp) {

@@ -16,13 +16,11 @@ use super::fences::Fences;
 use super::moves::Move;
 use super::reason::Reason;
 use super::search::Ways;
-use super::{DECLINED_FOR, Disrupt, balanced, drift, search};
+use super::{DECLINED_FOR, Disrupt, balanced, drift, payback, search};
+use crate::expiry;
 use crate::judging;
 use crate::report::Step;
 use crate::world::World;
-
-/// So many drifted nodes are exchanged in one look at most; the others have their turn with the next.
-const DRIFT_A_LOOK: usize = 25;
 
 /// One look at the world.
 pub(super) struct Look<'w> {
@@ -32,6 +30,10 @@ pub(super) struct Look<'w> {
     pub(super) budgets: Budgets,
     /// When the first protection of a pod is over.
     protected_until: Option<Timestamp>,
+    /// When policies that ask for it may first have another node exchanged before its time is over.
+    pub(super) nears_its_end: Option<Timestamp>,
+    /// When the first move pays that was found and does not yet.
+    pays_from: Option<Timestamp>,
     pub(super) said: Said,
 }
 
@@ -44,6 +46,8 @@ pub(super) struct Said {
     pub(super) vetoed: BTreeMap<String, String>,
     /// Why other claims stay where they are.
     hints: BTreeMap<String, String>,
+    /// Claims for which policies did not want advice followed, with their veto if there was one.
+    pub(super) let_be: BTreeMap<(Reason, String), Option<String>>,
 }
 
 impl<'w> Look<'w> {
@@ -51,13 +55,17 @@ impl<'w> Look<'w> {
         let mut fences = Fences::new(world, now);
         let mut candidates = candidates::all(world, &mut fences, now);
         if !world.settings.disruption.one_by_one {
-            candidates.iter_mut().for_each(|candidate| candidate.came_from = memory.churn.came_from(&candidate.claim, now));
+            for candidate in &mut candidates {
+                candidate.came_from = memory.churn.came_from(&candidate.claim, now);
+                let claim = world.claims.get(&candidate.claim);
+                candidate.lasts = claim.map_or(candidate.lasts, |claim| payback::lasts(world, &memory.churn, claim, now));
+            }
         }
         let mut budgets = Budgets::new(world, now);
         if let Some(left) = memory.soak.left(world, now) {
             budgets.slowly(left, &memory.soak.why(world));
         }
-        Self { world, now, candidates, budgets, protected_until: fences.next, said: Said::default() }
+        Self { world, now, candidates, budgets, protected_until: fences.next, nears_its_end: None, pays_from: None, said: Said::default() }
     }
 
     pub(super) fn by_claim(&self) -> BTreeMap<&str, &Candidate> {
@@ -78,6 +86,11 @@ impl<'w> Look<'w> {
                 let drifted = self.world.claims.get(&candidate.claim).is_some_and(|claim| claim.status.drifted.is_some());
                 drifted && (free || candidate.eventual)
             }
+            Reason::Expired => {
+                let claim = self.world.claims.get(&candidate.claim);
+                free && claim.and_then(|claim| expiry::nears_its_end(self.world, claim)).is_some_and(|at| at <= self.now)
+            }
+            Reason::Rebalance => free && self.world.advised.contains_key(&candidate.claim),
         }
     }
 
@@ -85,47 +98,6 @@ impl<'w> Look<'w> {
     pub(super) fn resting(&self, memory: &Disrupt, candidate: &Candidate) -> bool {
         let of_pool = !self.world.settings.disruption.one_by_one && memory.rests.rests(&candidate.pool, self.now);
         of_pool || memory.declined.contains_key(&candidate.claim)
-    }
-
-    /// Moves of drifted nodes that can be begun now: those without pods first, then the longest drifted.
-    pub(super) fn drifted(&mut self, memory: &Disrupt, scorer: &mut dyn Scorer) -> Vec<Move> {
-        let since = |c: &Candidate| self.world.claims.get(&c.claim).and_then(|claim| claim.status.drifted.as_ref()).map(|(_, at)| *at);
-        let mut line: Vec<&Candidate> = self.candidates.iter().filter(|c| self.eligible(c, Reason::Drifted)).collect();
-        line.retain(|c| !self.resting(memory, c));
-        line.sort_by_key(|c| (!c.pods.is_empty(), since(c), c.claim.clone()));
-        line.retain(|c| self.budgets.left(&c.pool, Reason::Drifted) > 0);
-        let crowded = line.len() > DRIFT_A_LOOK;
-        let mut line = in_turns(line);
-        line.truncate(DRIFT_A_LOOK);
-        if line.is_empty() {
-            return Vec::new();
-        }
-        let offered: Vec<Move> = line.iter().map(|c| Move::of(Reason::Drifted, &[c], self.now)).collect();
-        let allowed = allowed((self.world, &memory.churn), offered, scorer, self.now, &mut self.said);
-        let by_claim: BTreeMap<&str, &Candidate> = self.candidates.iter().map(|c| (c.claim.as_str(), c)).collect();
-        let closed = exact::unready(self.world);
-        let mut exact = Exact::new(self.world, &by_claim, &closed, scorer, self.now);
-        let mut begun = Vec::new();
-        for (_, what) in allowed {
-            if self.budgets.left(&what.pools[0], Reason::Drifted) == 0 {
-                continue;
-            }
-            match exact.drift(what.clone()) {
-                Ok(what) => {
-                    self.budgets.take(&what.pools, Reason::Drifted);
-                    begun.push(what);
-                }
-                Err(why) => {
-                    let claim = what.claims[0].clone();
-                    if crowded {
-                        // The others have their turn before it is tried again.
-                        self.said.vetoed.insert(claim.clone(), why.clone());
-                    }
-                    self.said.steps.push(Step::Blocked { claim, why });
-                }
-            }
-        }
-        begun
     }
 
     /// The nodes that are empty, each with when it was first seen so. A pod that came and went begins it anew.
@@ -201,8 +173,8 @@ impl<'w> Look<'w> {
         let (mut apart, before) = (BTreeSet::new(), self.said.vetoed.clone());
         loop {
             let ways = match search::search(self.world, line, order, (&self.budgets, &apart), scorer, self.now) {
-                Ok(Ways { ways, hints }) => {
-                    self.said.hints = hints;
+                Ok(Ways { ways, hints, pays_from }) => {
+                    (self.said.hints, self.pays_from) = (hints, pays_from);
                     ways
                 }
                 Err(failure) => {
@@ -306,18 +278,25 @@ impl<'w> Look<'w> {
         let world = self.world;
         let turn = budgets::next_turn(world, self.now);
         let sold_out = world.sold_out.values().copied();
-        let asked_again = (!self.said.vetoed.is_empty()).then(|| self.now.plus(DECLINED_FOR));
+        let asked_again = (!self.said.vetoed.is_empty() || !self.said.let_be.is_empty()).then(|| self.now.plus(DECLINED_FOR));
         let declined = memory.declined.values().copied().chain(memory.rests.next(self.now)).chain(asked_again);
+        let advice = memory.let_be.values().flat_map(BTreeMap::values).copied().chain(self.nears_its_end).chain(self.pays_from);
         let soaked = memory.soak.ends(world).into_iter().chain(memory.churn.next(self.now));
-        let all =
-            turn.into_iter().chain(soaked).chain(sold_out).chain(self.protected_until).chain(declined).chain(drift::next(world, self.now));
+        let all = turn
+            .into_iter()
+            .chain(soaked)
+            .chain(sold_out)
+            .chain(self.protected_until)
+            .chain(declined)
+            .chain(advice)
+            .chain(drift::next(world, self.now));
         all.filter(|at| *at > self.now).min()
     }
 }
 
 /// Moves in the order that policies give them; where none has an opinion, as they were found.
-fn in_order(mut moves: Vec<(i64, Move)>) -> Vec<Move> {
-    if moves.iter().any(|(score, what)| *score != what.saves.0) {
+pub(super) fn in_order(mut moves: Vec<(i64, Move)>) -> Vec<Move> {
+    if moves.iter().any(|(score, what)| *score != what.score()) {
         moves.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     }
     moves.into_iter().map(|(_, what)| what).collect()
@@ -337,6 +316,11 @@ pub(super) fn allowed(
     let verdicts = judging::judge((world, churn), &offered, scorer, now, &mut said.failures);
     let mut allowed = Vec::new();
     for (what, verdict) in offered.into_iter().zip(verdicts) {
+        if what.reason.is_advice() && !matches!(verdict, Some(MoveVerdict::Score(1..))) {
+            let why = verdict.and_then(|verdict| if let MoveVerdict::Vetoed(why) = verdict { Some(scorer.reason(why)) } else { None });
+            said.let_be.extend(what.claims.into_iter().map(|claim| ((what.reason, claim), why.clone())));
+            continue;
+        }
         match verdict {
             Some(MoveVerdict::Score(score)) => allowed.push((score, what)),
             Some(MoveVerdict::Vetoed(reason)) => {
@@ -347,17 +331,4 @@ pub(super) fn allowed(
         }
     }
     allowed
-}
-
-/// The first of each pool, then the second of each: a pool whose nodes cannot go must not keep the others waiting.
-fn in_turns(line: Vec<&Candidate>) -> Vec<&Candidate> {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut turns: Vec<(usize, &Candidate)> = Vec::with_capacity(line.len());
-    for candidate in line {
-        let turn = seen.entry(&candidate.pool).or_default();
-        turns.push((*turn, candidate));
-        *turn += 1;
-    }
-    turns.sort_by_key(|(turn, _)| *turn);
-    turns.into_iter().map(|(_, candidate)| candidate).collect()
 }

@@ -57,6 +57,11 @@ impl Move {
         Self { saves: self.saves - spent, replacements, ..self }
     }
 
+    /// What it is worth before policies are asked: what it saves, and nothing where only they can want it.
+    pub(crate) const fn score(&self) -> i64 {
+        if self.reason.is_advice() { 0 } else { self.saves.0 }
+    }
+
     /// What the report says of it.
     pub(super) fn step(&self, stage: MoveStage) -> MoveStep {
         MoveStep {

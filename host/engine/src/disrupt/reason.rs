@@ -12,11 +12,31 @@ pub(crate) enum Reason {
     Underutilized,
     /// It is no longer what its pool or class asks for.
     Drifted,
+    /// Its time will soon be over, and policies want it exchanged before.
+    Expired,
+    /// EC2 advises to leave it, and policies want that followed.
+    Rebalance,
 }
 
 impl Reason {
-    /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Empty, Self::Underutilized, Self::Drifted];
+    /// Those that disruption budgets know.
+    pub(crate) const BUDGETED: [Self; 3] = [Self::Empty, Self::Underutilized, Self::Drifted];
+    /// Those for which a node goes only when policies ask for it, the most urgent first.
+    pub(crate) const ADVICE: [Self; 2] = [Self::Rebalance, Self::Expired];
+
+    /// Whether nothing but a policy asks for such a move: Karpenter makes none.
+    pub(crate) const fn is_advice(self) -> bool {
+        matches!(self, Self::Expired | Self::Rebalance)
+    }
+
+    /// The reason by which budgets know it: they cannot name advice, which is followed by an exchange like that of drift.
+    pub(super) const fn budgeted(self) -> Self {
+        match self {
+            Self::Drifted | Self::Expired | Self::Rebalance => Self::Drifted,
+            Self::Empty => Self::Empty,
+            Self::Underutilized => Self::Underutilized,
+        }
+    }
 
     /// Its name in budgets and conditions.
     pub(crate) const fn name(self) -> &'static str {
@@ -24,6 +44,8 @@ impl Reason {
             Self::Empty => "Empty",
             Self::Underutilized => "Underutilized",
             Self::Drifted => "Drifted",
+            Self::Expired => "Expired",
+            Self::Rebalance => "Rebalance",
         }
     }
 
@@ -33,6 +55,8 @@ impl Reason {
             Self::Empty => MoveKind::Empty,
             Self::Underutilized => MoveKind::Underutilized,
             Self::Drifted => MoveKind::Drifted,
+            Self::Expired => MoveKind::Expired,
+            Self::Rebalance => MoveKind::Rebalance,
         }
     }
 }

@@ -14,6 +14,7 @@ use whittle_model::{Micros, PodKey, Requirements, Scorer, Timestamp};
 use super::budgets::Budgets;
 use super::candidates::Candidate;
 use super::moves::{Cut, Move, cut, narrow, trim};
+use super::payback;
 use super::reason::Reason;
 use crate::plan::PlannedNode;
 use crate::plan::finish::Priced;
@@ -51,6 +52,8 @@ pub(super) struct Search<'a> {
     found: Vec<Move>,
     /// Why single nodes cannot be replaced, where its owner can do something about it.
     hints: BTreeMap<String, String>,
+    /// When the first move pays that does not yet.
+    pays_from: Option<Timestamp>,
 }
 
 /// What one search found: each way is a list of moves that go well together, in the order in which they are to be made.
@@ -60,6 +63,8 @@ pub(super) struct Ways {
     pub(super) ways: Vec<Vec<Move>>,
     /// Why single nodes cannot be replaced.
     pub(super) hints: BTreeMap<String, String>,
+    /// When the first move pays that does not yet.
+    pub(super) pays_from: Option<Timestamp>,
 }
 
 /// How many nodes one move may take, of each pool and of all: no move is larger than the budgets.
@@ -135,7 +140,7 @@ pub(super) fn search<'a>(
     let content: BTreeMap<&str, &[PodKey]> = all.iter().map(|c| (c.node.as_str(), &c.pods[..])).collect();
     let study = Study::new(world, &content, order, scorer, now)?;
     let rest = all.clone();
-    let mut search = Search { world, now, study, all, rest, most, apart, found: Vec::new(), hints: BTreeMap::new() };
+    let mut search = Search { world, now, study, all, rest, most, apart, found: Vec::new(), hints: BTreeMap::new(), pays_from: None };
     if reshapes(world) {
         search.study.appraise(&nodes(&search.all));
     }
@@ -146,7 +151,7 @@ pub(super) fn search<'a>(
         ways.extend(search.as_a_whole(&first)?);
     }
     ways.push(first);
-    Ok(Ways { ways, hints: search.hints })
+    Ok(Ways { ways, hints: search.hints, pays_from: search.pays_from })
 }
 
 fn nodes<'a>(of: &[&'a Candidate]) -> Vec<&'a str> {
@@ -164,6 +169,18 @@ impl<'a> Search<'a> {
         let offers = self.study.offers().max(1);
         let most = EXCHANGES_A_LOOK.min(EXCHANGES_A_LOOK * OFFERS_AN_EXCHANGE / offers).max(FEWEST_EXCHANGES);
         self.found.iter().filter(|what| !what.replacements.is_empty()).count() >= most
+    }
+
+    /// Whether a move is worth its restarts; else it is noted when it will be.
+    fn pays(&mut self, which: &[&Candidate], saves: Micros) -> bool {
+        let pays = payback::pays(which, saves);
+        if !pays {
+            if let [only] = which {
+                self.hints.insert(only.claim.clone(), payback::why(which, saves));
+            }
+            self.pays_from = self.pays_from.into_iter().chain(payback::pays_from(which, saves, self.now)).min();
+        }
+        pays
     }
 
     fn accept(&mut self, which: &[&'a Candidate], trial: Trial) {
@@ -190,6 +207,9 @@ impl<'a> Search<'a> {
     fn deletes(&mut self, line: Vec<&'a Candidate>) {
         for candidate in line {
             if !self.free(candidate) {
+                continue;
+            }
+            if !self.pays(&[candidate], candidate.price) {
                 continue;
             }
             let (left, mark) = self.study.empty(&[&candidate.node]);
@@ -251,6 +271,11 @@ impl<'a> Search<'a> {
         let nodes = nodes(which);
         let (left, mark) = self.study.empty(&nodes);
         let plain = Move::of(Reason::Underutilized, which, self.now);
+        // No replacement leaves more of what the nodes cost.
+        if !self.pays(which, plain.saves) {
+            self.study.undo(mark);
+            return Ok(None);
+        }
         if left.is_empty() {
             return Ok(Some(Trial { found: plain, mark, bought: None }));
         }
@@ -269,7 +294,7 @@ impl<'a> Search<'a> {
     fn narrowed(&mut self, which: &[&Candidate], nodes: &[&str], left: &Left, bought: &Priced, plain: Move) -> Option<Move> {
         let planned = self.study.nodes(nodes, left, bought.clone()).into_iter().next()?;
         match trim(self.world, which, planned, plain.saves, true, self.now) {
-            Ok(planned) => Some(plain.buying(vec![planned])),
+            Ok(planned) => Some(plain.buying(vec![planned])).filter(|found| self.pays(which, found.saves)),
             Err(why) => {
                 if let [only] = which
                     && (why.contains("spot") || why.contains("within a day"))
@@ -335,14 +360,18 @@ impl<'a> Search<'a> {
         let (left, mark) = self.study.empty(&nodes);
         let plain = Move { reshapes: true, ..Move::of(Reason::Underutilized, set, self.now) };
         let steps = STEPS_A_NODE * u64::try_from(set.len()).unwrap_or(1);
-        let may = !left.is_empty() && self.study.may_cost_less(&left, less_the_trouble(self.world, plain.saves));
+        let may =
+            !left.is_empty() && self.pays(set, plain.saves) && self.study.may_cost_less(&left, less_the_trouble(self.world, plain.saves));
         let bought = if may { self.study.buy(&left, Some(steps))? } else { None };
         if let Some(bought) = bought
             && worth_it(self.world, plain.saves, bought.cost)
             && let Ok(planned) = share(self.world, set, self.study.nodes(&nodes, &left, bought.clone()), plain.saves, self.now)
         {
-            self.accept(set, Trial { found: plain.buying(planned), mark, bought: Some(bought) });
-            return Ok(Anew::Better);
+            let found = plain.buying(planned);
+            if self.pays(set, found.saves) {
+                self.accept(set, Trial { found, mark, bought: Some(bought) });
+                return Ok(Anew::Better);
+            }
         }
         self.study.undo(mark);
         Ok(if may { Anew::NoBetter } else { Anew::Hopeless })

@@ -118,6 +118,11 @@ pub(crate) fn regroup(claim: &mut NodeClaim, now: Timestamp) {
     claim.annotations.insert(keys::LAUNCH_GROUP.to_owned(), group);
 }
 
+/// A text in a few letters, by which it is told from others.
+pub(crate) fn fingerprint(text: &str) -> String {
+    letters(fnv(text.as_bytes()), 10)
+}
+
 /// A name nobody has: the pool's, and five letters made of pool, time and number.
 fn free_name(world: &World, taken: &Lookup<String, ()>, pool: &str, now: Timestamp, number: usize) -> String {
     let mut salt = 0u32;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whittle_engine::Engine;
 use whittle_model::{
     Action, Catalog, Duration, Event, LaunchFailure, Launched, ListPrice, Node, NodeClaim, Offering, OfferingKey, Outcome, Pod, PodKey,
-    PodPhase, Taint, Timestamp, keys,
+    PodPhase, Scorer, Taint, Timestamp, keys,
 };
 
 use super::{catalog, seconds};
@@ -24,6 +24,8 @@ pub enum Launching {
 /// The cluster behind the engine.
 pub struct Door {
     pub engine: Engine,
+    /// Who judges.
+    pub scorer: Box<dyn Scorer>,
     /// Another engine that is told the same and has to order the same.
     pub twin: Option<Engine>,
     pub now: Timestamp,
@@ -52,6 +54,7 @@ impl Door {
     pub fn new(engine: Engine) -> Self {
         Self {
             engine,
+            scorer: Box::new(ListPrice),
             twin: None,
             now: Timestamp(0),
             claims: BTreeMap::new(),
@@ -91,9 +94,9 @@ impl Door {
     pub fn settle(&mut self) -> Vec<Action> {
         let mut all = Vec::new();
         loop {
-            let actions = self.engine.poll(self.now, &mut ListPrice);
+            let actions = self.engine.poll(self.now, &mut *self.scorer);
             if let Some(twin) = &mut self.twin {
-                assert_eq!(twin.poll(self.now, &mut ListPrice), actions, "the twin orders the same");
+                assert_eq!(twin.poll(self.now, &mut *self.scorer), actions, "the twin orders the same");
                 assert_eq!(twin.deadline(self.now), self.engine.deadline(self.now), "the twin wakes at the same time");
             }
             if actions.is_empty() {
@@ -282,7 +285,10 @@ impl Door {
         let mut open: Vec<(i64, OfferingKey)> = Vec::new();
         for kind in self.catalog.types.iter().filter(|t| allows(keys::INSTANCE_TYPE, &t.name)) {
             let admitted = |o: &&Offering| {
+                // The real door leaves out what the engine believes to be sold out, too.
+                let key = OfferingKey { instance_type: kind.name.clone(), zone: o.zone.clone(), capacity_type: o.capacity_type };
                 o.available
+                    && self.engine.world().sold_out_until(&key).is_none()
                     && o.reservation.as_ref().is_none_or(|r| self.reserved.get(&r.id).is_none_or(|used| *used < r.left))
                     && allows(keys::ZONE, &o.zone)
                     && allows(keys::ZONE_ID, &o.zone_id)

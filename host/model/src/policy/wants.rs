@@ -36,9 +36,9 @@ pub enum MoveKind {
     Underutilized,
     /// A node that no longer matches its configuration is exchanged.
     Drifted,
-    /// A node past its expiry is exchanged; a veto delays it within bounds.
+    /// A node whose time will soon be over is exchanged before; it goes then at the latest, whatever policies say.
     Expired,
-    /// Nodes are exchanged to change the mix.
+    /// A node is exchanged because EC2 advises to leave it.
     Rebalance,
 }
 
@@ -73,6 +73,8 @@ pub struct PricingWants {
 /// The columns wanted of the tables that moves are scored by.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JudgingWants {
+    /// The kinds of moves that some policy is asked about, sorted: of advice nobody else is to be asked.
+    pub kinds: Vec<MoveKind>,
     /// Of table `moves`.
     pub moves: Vec<MoveColumn>,
     /// Of table `move-nodes`.
@@ -169,6 +171,8 @@ impl Wants {
             unite(&mut all.pools, &more.pools);
             unite(&mut all.askers, &more.askers);
             unite(&mut all.mix, &more.mix);
+            unite(&mut all.kinds, &more.kinds);
+            all.kinds.sort_unstable();
         }
     }
 }

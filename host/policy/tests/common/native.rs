@@ -33,6 +33,7 @@ impl<P: Policy + 'static> Native<P> {
             mix: Setup::columns::<MixRowColumn>(&names(said, price, "mix")).unwrap(),
         });
         let judging = (!said.tables(score).is_empty()).then(|| JudgingWants {
+            kinds: kinds(said.kinds()),
             moves: Setup::columns(&names(said, score, "moves")).unwrap(),
             nodes: Setup::columns(&names(said, score, "move-nodes")).unwrap(),
             pods: Setup::columns(&names(said, score, "move-pods")).unwrap(),

@@ -1,7 +1,7 @@
 //! Instances: bought, billed, ended, taken back. A launch is asked for under the claim's name, and
 //! asking again answers with the same instance, as client token and tags make EC2 do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use whittle_model::{
     CapacityType, ComesTo, Duration, Event, Interruption, LaunchFailure, Launched, Micros, NodeClaim, OfferingKey, Outcome, Provided,
@@ -54,6 +54,8 @@ pub(crate) struct Ec2 {
     pub(crate) instances: Vec<Instance>,
     /// What cannot be bought.
     pub(crate) sold_out: Vec<SoldOut>,
+    /// What the controller asks not to be given, because it believes that it is sold out or taken back soon.
+    pub(crate) avoided: BTreeSet<OfferingKey>,
     /// How many instances each capacity reservation holds, by id.
     pub(super) held: BTreeMap<String, u32>,
     /// What node classes come to, by name.
@@ -157,6 +159,11 @@ impl Reality {
             return Err(LaunchFailure::NodeClassNotReady(why));
         }
         let mut tried = self.allowed(claim);
+        let some = !tried.is_empty();
+        tried.retain(|(_, key)| !self.ec2.avoided.contains(key));
+        if some && tried.is_empty() {
+            return Err(LaunchFailure::InsufficientCapacity(Vec::new()));
+        }
         let Some(capacity_type) = tried.first().map(|(_, key)| key.capacity_type) else {
             return Err(LaunchFailure::Other("NoOffering".to_owned(), "no offering suits the claim".to_owned()));
         };
@@ -287,13 +294,26 @@ impl Reality {
         true
     }
 
-    /// Half of all spot instances are taken back at once.
+    /// EC2 recommends to leave the instance of a node, and nothing more comes of it; false when there is none.
+    pub(crate) fn advise(&mut self, node: &str) -> bool {
+        let found = self.ec2.running().find(|i| i.node == node).map(|i| i.provider_id.clone());
+        let Some(provider_id) = found else { return false };
+        self.notes.push(TimelineEvent::Advised { node: node.to_owned() });
+        self.tell(Event::Interrupted { provider_id, what: Interruption::RebalanceRecommendation });
+        true
+    }
+
+    /// Half of all spot instances are taken back at once, and EC2 recommends to leave the others.
     pub(super) fn take_back(&mut self, time: u64) {
         let seed = self.seed.of("taken back").nth(time);
         let spot = self.ec2.running().filter(|i| i.offering.capacity_type == CapacityType::Spot && self.api.nodes.contains_key(&i.node));
-        let nodes: Vec<String> = spot.filter(|i| seed.of(&i.claim).percent(50)).map(|i| i.node.clone()).collect();
-        for node in nodes {
-            self.interrupt(&node);
+        let nodes: Vec<(String, bool)> = spot.map(|i| (i.node.clone(), seed.of(&i.claim).percent(50))).collect();
+        for (node, taken) in nodes {
+            if taken {
+                self.interrupt(&node)
+            } else {
+                self.advise(&node)
+            };
         }
     }
 

@@ -69,7 +69,14 @@ impl Simulation {
                 let (instance_type, zone) = (instance_type.clone(), zone.clone());
                 self.reality.sell_out(SoldOut { capacity_type: *capacity_type, instance_type, zone, until: None }, *lasting);
             }
-            Verb::Interrupt(target) => self.interrupt(target).map_err(cannot)?,
+            Verb::Interrupt(target) => {
+                let node = self.node(target).map_err(cannot)?;
+                happened(self.reality.interrupt(&node), &node).map_err(cannot)?;
+            }
+            Verb::Advise(target) => {
+                let node = self.node(target).map_err(cannot)?;
+                happened(self.reality.advise(&node), &node).map_err(cannot)?;
+            }
             Verb::Price { capacity_type, instance_type, zone, price } => {
                 let key = OfferingKey { instance_type: instance_type.clone(), zone: zone.clone(), capacity_type: *capacity_type };
                 if !self.reality.reprice(&key, *price) {
@@ -86,14 +93,13 @@ impl Simulation {
         Ok(())
     }
 
-    fn interrupt(&mut self, target: &Target) -> Result<(), String> {
+    fn node(&self, target: &Target) -> Result<String, String> {
         let node = match target {
             Target::Node(name) => Some(name.clone()),
             Target::Oldest => self.reality.oldest(None),
             Target::Capacity(capacity_type) => self.reality.oldest(Some(*capacity_type)),
         };
-        let node = node.ok_or_else(|| "no such node is running".to_owned())?;
-        if self.reality.interrupt(&node) { Ok(()) } else { Err(format!("node {node} has no running instance")) }
+        node.ok_or_else(|| "no such node is running".to_owned())
     }
 
     fn wait(&mut self, span: Duration, place: (usize, usize), observer: &mut dyn Observer) -> Result<(), RunError> {
@@ -127,4 +133,8 @@ impl Simulation {
             observer.progress(self.now(), place.0, place.1);
         }
     }
+}
+
+fn happened(did: bool, node: &str) -> Result<(), String> {
+    if did { Ok(()) } else { Err(format!("node {node} has no running instance")) }
 }

@@ -128,8 +128,8 @@ impl<'a> Words<'a> {
         Ok(Verb::Reserve { id, instances: self.count("how many instances", EXAMPLE)? })
     }
 
-    pub(super) fn target(&mut self) -> Result<Target, String> {
-        let word = self.need("a node, oldest or a capacity type", "interrupt oldest")?;
+    pub(super) fn target(&mut self, example: &str) -> Result<Target, String> {
+        let word = self.need("a node, oldest or a capacity type", example)?;
         Ok(match (word, CapacityType::parse(word)) {
             ("oldest", _) => Target::Oldest,
             (_, Some(capacity_type)) => Target::Capacity(capacity_type),

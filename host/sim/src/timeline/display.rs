@@ -52,13 +52,7 @@ impl std::fmt::Display for TimelineEvent {
             Self::Nominated { node, pods } => write!(f, "{} nominated to {node}", count(pods.len(), "pod")),
             Self::Kept { claim, why } => write!(f, "claim {claim} stays: {why}"),
             Self::Move { reason, nodes, replacements, saves, stage, why } => {
-                let what = named("node", nodes);
-                match *stage {
-                    "begun" if replacements.is_empty() => write!(f, "moving the pods of {what}: {reason}, saves {saves}/h"),
-                    "begun" => write!(f, "replacing {what} by {}: {reason}, saves {saves}/h", named("claim", replacements)),
-                    "rejected" => write!(f, "{what} stays after all: {why}"),
-                    _ => write!(f, "{what} stays, its replacement was given up: {why}"),
-                }
+                f.write_str(&moved(&named("node", nodes), replacements, stage, &format!("{reason}, saves {saves}/h"), why))
             }
             Self::Removing { claim, node, reason } => write!(f, "removing {}: {reason}", node_or_claim(node, claim)),
             Self::Held { claim, node, why } => write!(f, "the removal of {} waits: {why}", node_or_claim(node, claim)),
@@ -71,11 +65,22 @@ impl std::fmt::Display for TimelineEvent {
             }
             Self::Removed { claim, node } => write!(f, "removed {}", node_or_claim(node, claim)),
             Self::Interrupted { node } => write!(f, "interruption of {node}: its instance ends in two minutes"),
+            Self::Advised { node } => write!(f, "rebalance recommendation for {node}: its instance may be taken back"),
             Self::InstanceLost { node, claim } => write!(f, "the instance of {} is gone", node_or_claim(node, claim)),
             Self::Crashed {} => f.write_str("the controller crashed"),
             Self::Restarted {} => f.write_str("the controller is back, and has read everything again"),
             Self::Objection { what } => write!(f, "the auditor objects: {what}"),
         }
+    }
+}
+
+/// A move of nodes, and how far it is.
+fn moved(what: &str, replacements: &[String], stage: &str, reason: &str, why: &str) -> String {
+    match stage {
+        "begun" if replacements.is_empty() => format!("moving the pods of {what}: {reason}"),
+        "begun" => format!("replacing {what} by {}: {reason}", named("claim", replacements)),
+        "rejected" => format!("{what} stays after all: {why}"),
+        _ => format!("{what} stays, its replacement was given up: {why}"),
     }
 }
 

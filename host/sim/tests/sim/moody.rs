@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use whittle_model::policy::{CandidateColumn, Judging, JudgingWants, MoveColumn, Pricing, PricingWants, RoundFacts, Wants, Words};
+use whittle_model::policy::{
+    CandidateColumn, Judging, JudgingWants, MoveColumn, MoveKind, Pricing, PricingWants, RoundFacts, Wants, Words,
+};
 use whittle_model::scorer::{MoveVerdict, PolicyRecord, ScorerFailure, Verdict};
 use whittle_model::{Duration, Micros, Scorer, Timestamp};
 
@@ -49,7 +51,7 @@ impl Scorer for Moody {
             return Ok(None);
         }
         let pricing = PricingWants { candidates: vec![CandidateColumn::ListMicros], askers: Vec::new(), mix: Vec::new() };
-        let judging = JudgingWants { moves: vec![MoveColumn::Kind], ..JudgingWants::default() };
+        let judging = JudgingWants { kinds: MoveKind::ALL.to_vec(), moves: vec![MoveColumn::Kind], ..JudgingWants::default() };
         Ok(Some(Arc::new(Wants { pricing: Some(pricing), judging: Some(judging), ..Wants::default() })))
     }
 

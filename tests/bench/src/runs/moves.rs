@@ -9,8 +9,8 @@ use whittle_engine::Engine;
 use whittle_engine::report::{MoveStage, Step};
 use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{
-    CapacityType, Catalog, ClaimStatus, Event, InstanceType, ListPrice, Micros, Node, NodeClaim, Owner, Pod, PodKey, PodPhase, Requirement,
-    Resources, Settings, Timestamp, TopologySpread, keys,
+    CapacityType, Catalog, ClaimStatus, DisruptionSettings, Duration, Event, InstanceType, ListPrice, Micros, Node, NodeClaim, Owner, Pod,
+    PodKey, PodPhase, Requirement, Resources, Settings, Timestamp, TopologySpread, keys,
 };
 
 use super::{BenchError, Line};
@@ -115,12 +115,17 @@ fn moved(step: Step) -> Option<(usize, Micros)> {
     None
 }
 
+/// The defaults, but for the slow start of a controller that takes nodes over: the looks are what is measured.
+pub(super) fn at_once() -> Settings {
+    let disruption = DisruptionSettings { soak: Duration(0), ..DisruptionSettings::default() };
+    Settings { disruption, ..Settings::default() }
+}
+
 /// A cluster of four sizes of nodes in three zones, each with this many of its ten pods.
 pub(super) fn cluster(count: usize, pods: usize, spread: bool) -> Result<Vec<Event>, BenchError> {
     let input = markets::real(markets::Set::UpTo32)?;
     let catalog = Arc::clone(&input.catalogs[0]);
-    let mut events =
-        vec![Event::Settings(Settings::default()), Event::Catalog(Arc::clone(&catalog)), Event::NodeClass(markets::node_class())];
+    let mut events = vec![Event::Settings(at_once()), Event::Catalog(Arc::clone(&catalog)), Event::NodeClass(markets::node_class())];
     events.extend(input.pools.iter().cloned().map(|pool| Event::NodePool(Box::new(pool))));
     let types: Vec<&InstanceType> = TYPES.iter().filter_map(|name| catalog.get(name)).collect();
     for number in 0..count {

@@ -10,11 +10,11 @@ use std::time::Duration;
 use whittle_engine::Engine;
 use whittle_model::resources::{CPU, MEMORY, PODS};
 use whittle_model::{
-    DaemonSet, Event, InstanceType, Labels, ListPrice, NodePool, Owner, Pod, PodKey, PodPhase, Requirement, Resources, Settings, Template,
-    Timestamp, TopologySpread, keys,
+    DaemonSet, Event, InstanceType, Labels, ListPrice, NodePool, Owner, Pod, PodKey, PodPhase, Requirement, Resources, Template, Timestamp,
+    TopologySpread, keys,
 };
 
-use super::moves::bought;
+use super::moves::{at_once, bought};
 use super::{BenchError, Line};
 use crate::filter::Filter;
 use crate::markets;
@@ -105,7 +105,7 @@ fn standing(full: bool) -> Result<Engine, BenchError> {
     let catalog = Arc::clone(&input.catalogs[0]);
     let mut engine = Engine::new();
     let mut tell = |event: Event| engine.handle(&event, Timestamp(0));
-    tell(Event::Settings(Settings::default()));
+    tell(Event::Settings(at_once()));
     tell(Event::Catalog(Arc::clone(&catalog)));
     tell(Event::NodeClass(markets::node_class()));
     (0..POOLS).for_each(|number| tell(Event::NodePool(Box::new(pool(number)))));
