@@ -138,6 +138,18 @@ fn a_node_whose_pods_fit_elsewhere_goes_after_a_second_look() {
 }
 
 #[test]
+fn a_node_whose_last_pods_were_leaving_at_the_first_look_is_empty_at_the_second() {
+    let mut door = door(vec![on_demand()], settings());
+    add(&mut door, "a", ("c.4", OD), &[(1500, GIB)]);
+    let key = PodKey::new("default", "a-0");
+    door.put_pod(Pod { deleting: true, ..door.pods[&key].clone() });
+    door.pass(seconds(1));
+    door.remove_pod(&key);
+    assert_eq!(deleted(&door.pass(seconds(13))), NONE);
+    assert_eq!(deleted(&door.pass(seconds(10))), [("a", "Empty")], "it does not rest first because it changed");
+}
+
+#[test]
 fn that_a_node_may_go_is_said_once_a_scale_up_is_over() {
     let mut general = on_demand();
     (general.disruption.consolidate_after, general.disruption.policy) = (Some(seconds(5)), "WhenEmpty".to_owned());

@@ -209,6 +209,7 @@ impl<'w> Look<'w> {
         let (mut rejected, mut still) = (Vec::new(), Vec::new());
         let totals = balanced::Totals::new(self.world);
         for what in proposals {
+            let what = self.emptied(what);
             let by_claim = self.by_claim();
             let fine = |claim: &String| by_claim.get(claim.as_str()).is_some_and(|c| self.eligible(c, what.reason));
             let against = if !what.claims.iter().all(fine) {
@@ -239,6 +240,18 @@ impl<'w> Look<'w> {
             rejected.extend(others);
         }
         (held, rejected)
+    }
+
+    /// A move of nodes whose last pods were leaving when it was found: by now they are empty, and go for that.
+    fn emptied(&self, what: Move) -> Move {
+        let by_claim = self.by_claim();
+        let found: Vec<&Candidate> = what.claims.iter().filter_map(|claim| by_claim.get(claim.as_str()).copied()).collect();
+        let empty = found.len() == what.claims.len() && found.iter().all(|c| self.eligible(c, Reason::Empty));
+        if what.reason == Reason::Underutilized && empty {
+            Move { found: what.found, ..Move::of(Reason::Empty, &found, self.now) }
+        } else {
+            what
+        }
     }
 
     /// Says why nodes stay that could go, once for each reason.
