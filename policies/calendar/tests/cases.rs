@@ -110,14 +110,17 @@ fn a_window_speaks_of_its_node_pools() {
 }
 
 #[test]
-fn pools_are_not_asked_for_in_vain_and_every_kind_is_judged() {
-    let tables = |window: Value| {
+fn pools_and_kinds_are_not_asked_for_in_vain() {
+    let asked = |window: Value| {
         let loaded = Loaded::<Calendar>::configure(&json!({"windows": [window]}).to_string()).unwrap();
-        assert!(loaded.setup().kinds().is_empty());
-        loaded.setup().tables(Hook::ScoreMoves).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        let tables = loaded.setup().tables(Hook::ScoreMoves).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let kinds = loaded.setup().kinds().to_vec();
+        (kinds, tables)
     };
-    assert_eq!(tables(json!({"name": "a", "forbid": ["Empty"]})), ["moves"]);
-    assert_eq!(tables(json!({"name": "a", "nodePools": ["x"], "forbid": ["Empty"]})), ["moves", "move-pools"]);
+    let of = |kinds: &[&str]| kinds.iter().map(|kind| (*kind).to_owned()).collect::<Vec<_>>();
+    assert_eq!(asked(json!({"name": "a", "forbid": ["Empty"]})), (of(&["empty"]), vec!["moves"]));
+    let both = json!({"name": "a", "nodePools": ["x"], "forbid": ["Empty"], "allow": ["Rebalance"]});
+    assert_eq!(asked(both), (of(&["empty", "rebalance"]), vec!["moves", "move-pools"]));
 }
 
 #[test]
