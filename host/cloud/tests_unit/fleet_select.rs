@@ -136,7 +136,7 @@ fn filters_and_capacity_type() {
 #[test]
 fn reservations_of_one_kind_go_before_all_else_and_to_those_alone_who_may_be_in_one() {
     let held = |id: &str, of_type: &str, zone: &str, (block, interruptible): (bool, bool), left| {
-        let reservation = Held { id: id.to_owned(), block, interruptible, left };
+        let reservation = whittle_model::Reservation { id: id.to_owned(), block, interruptible, left };
         whittle_model::Held { reservation, instance_type: of_type.to_owned(), zone: zone.to_owned() }
     };
     let (plain, block, lent) = ((false, false), (true, false), (false, true));

@@ -350,9 +350,9 @@ fn labels_of(instance_type: &InstanceType, claim: &NodeClaim, launched: &Launche
     if let Some(offering) = bought {
         labels.insert(keys::ZONE_ID.to_owned(), offering.zone_id.clone());
     }
-    let reserved = instance_type.offerings.iter().filter_map(|o| o.reservation.as_ref());
-    if let Some(reservation) = reserved.into_iter().find(|r| Some(&r.id) == launched.reservation.as_ref()) {
-        for key in [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE] {
+    let mut reserved = instance_type.offerings.iter().filter_map(|o| o.reservation.as_ref());
+    if let Some(reservation) = reserved.find(|r| Some(&r.id) == launched.reservation.as_ref()) {
+        for key in keys::OF_RESERVATIONS {
             labels.extend(reservation.label(key).map(|value| (key.to_owned(), value.to_owned())));
         }
     }

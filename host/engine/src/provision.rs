@@ -103,19 +103,13 @@ fn assign(world: &mut World, on: &str, pods: &[PodKey]) {
         Some(node) => world.claim_of(node).filter(|c| c.status.initialized.is_none()).map(|c| c.name.clone()),
         None => Some(on.to_owned()),
     };
-    match claim {
-        Some(claim) => {
-            for pod in pods {
-                world.assigned.set(pod.clone(), &claim);
-            }
-            world.touched.insert(claim);
-        }
-        None => {
-            for pod in pods {
-                world.assigned.clear(pod);
-            }
+    for pod in pods {
+        match &claim {
+            Some(claim) => world.assigned.set(pod.clone(), claim),
+            None => world.assigned.clear(pod),
         }
     }
+    world.touched.extend(claim);
 }
 
 /// Nominates planned pods to their nodes when these are about to open (see [`turns`](crate::turns)): when a node can take

@@ -103,9 +103,9 @@ impl Turns {
             .filter(|(_, until)| **until > now)
             .filter_map(|(name, _)| joined(name).map(|(claim, node)| (name, claim, node)))
             .collect();
-        let expects = |(name, ..): &(&String, &NodeClaim, &Node)| {
-            turn_at_last(self.waiting[*name]) > now && together.iter().any(|of| !self.waiting.contains_key(*of))
-        };
+        // Also those of such pods wait for others of such: they might draw these.
+        let missing = together.iter().any(|of| !self.waiting.contains_key(*of));
+        let expects = |(name, ..): &(&String, &NodeClaim, &Node)| missing && turn_at_last(self.waiting[*name]) > now;
         let (expecting, mut next): (Vec<_>, Vec<_>) = open_soon.into_iter().partition(expects);
         let first = |name: &String| together.contains(name);
         next.sort_by_cached_key(|(name, claim, node)| (!first(name), room(claim, node), *name));

@@ -73,6 +73,25 @@ fn count(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
     pairs.iter().map(|(id, n)| ((*id).to_owned(), *n)).collect()
 }
 
+/// The claim is launched into reservation `cr-1`.
+fn launched(claim: &str) -> Event {
+    let of_type = catalog("default").get("m.4").unwrap().clone();
+    let launched = Launched {
+        claim: claim.to_owned(),
+        provider_id: format!("aws:///us-east-1a/i-{claim}"),
+        instance_type: of_type.name,
+        zone: "us-east-1a".to_owned(),
+        capacity_type: CapacityType::Reserved,
+        reservation: Some("cr-1".to_owned()),
+        price: Micros(0),
+        capacity: of_type.capacity,
+        allocatable: of_type.allocatable,
+        image: String::new(),
+        sold_out: Vec::new(),
+    };
+    Event::Outcome(Box::new(Outcome::Launched(launched)))
+}
+
 #[test]
 fn what_is_reserved_is_used_first_and_no_more_than_there_is() {
     for packing in [Packing::Cost, Packing::Greedy] {
@@ -146,21 +165,7 @@ fn claims_under_way_count() {
         engine.handle(&Event::Pod(Box::new(one.clone())), NOW);
     }
     assert_eq!(counted(&plan(&engine)), count(&[("cr-1", 1), ("", 1)]), "one of two is under way");
-    let of_type = catalog("default").get("m.4").unwrap().clone();
-    let launched = Launched {
-        claim: claim.name.clone(),
-        provider_id: "aws:///us-east-1a/i-1".to_owned(),
-        instance_type: "m.4".to_owned(),
-        zone: "us-east-1a".to_owned(),
-        capacity_type: CapacityType::Reserved,
-        reservation: Some("cr-1".to_owned()),
-        price: Micros(0),
-        capacity: of_type.capacity.clone(),
-        allocatable: of_type.allocatable,
-        image: String::new(),
-        sold_out: Vec::new(),
-    };
-    engine.handle(&Event::Outcome(Box::new(Outcome::Launched(launched))), NOW);
+    engine.handle(&launched(&claim.name), NOW);
     assert_eq!(engine.world().claim(&claim.name).unwrap().labels[keys::RESERVATION_ID], "cr-1");
     assert_eq!(counted(&plan(&engine)), count(&[("cr-1", 1), ("", 1)]), "it is launched, and counts once");
     engine.handle(&Event::Catalog(Arc::new(with(&[("cr-1", "m.4", "us-east-1a", 1)]))), NOW);
@@ -174,23 +179,9 @@ fn packed_anew_pods_have_what_their_own_nodes_have_reserved() {
     let claims = actions.into_iter().filter_map(|a| if let whittle_model::Action::CreateClaim(claim) = a { Some(*claim) } else { None });
     let reserved: Vec<NodeClaim> = claims.filter(|claim| reservation(claim).is_some()).collect();
     assert_eq!(reserved.len(), 2);
-    let of_type = catalog("default").get("m.4").unwrap().clone();
     for claim in reserved {
         engine.handle(&Event::Claim(Box::new(claim.clone())), NOW);
-        let launched = Launched {
-            provider_id: format!("aws:///us-east-1a/i-{}", claim.name),
-            claim: claim.name,
-            instance_type: "m.4".to_owned(),
-            zone: "us-east-1a".to_owned(),
-            capacity_type: CapacityType::Reserved,
-            reservation: Some("cr-1".to_owned()),
-            price: Micros(0),
-            capacity: of_type.capacity.clone(),
-            allocatable: of_type.allocatable.clone(),
-            image: String::new(),
-            sold_out: Vec::new(),
-        };
-        engine.handle(&Event::Outcome(Box::new(Outcome::Launched(launched))), NOW);
+        engine.handle(&launched(&claim.name), NOW);
     }
     let bind = |engine: &mut Engine, one: Pod| {
         let node = format!("node-{}", one.key.name);

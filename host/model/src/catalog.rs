@@ -74,6 +74,12 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// Its kind, in the order in which kinds are used: those that nobody may take back first, and blocks after others.
+    #[must_use]
+    pub const fn kind(&self) -> (bool, bool) {
+        (self.interruptible, self.block)
+    }
+
     /// The value of a label that tells reserved instances apart; `None` for other keys.
     #[must_use]
     pub fn label(&self, key: &str) -> Option<&str> {

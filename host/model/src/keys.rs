@@ -81,6 +81,8 @@ pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 /// Label: `true` or `false`, whether the owner of an instance's capacity reservation may take it back.
 pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
+/// The labels of nodes in capacity reservations, which no others have.
+pub const OF_RESERVATIONS: [&str; 3] = [RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE];
 
 /// The AWS labels that requirements may name without any NodePool defining them; each stands
 /// behind [`AWS_PREFIX`].

@@ -126,7 +126,7 @@ impl Plan {
         let subnets: Vec<&str> = order.class.resolved.subnets.iter().map(|subnet| subnet.id.as_str()).collect();
         let templates: Vec<&String> = self.templates.keys().collect();
         let picks: Vec<(&String, &String, i64)> = self.picks.iter().map(|pick| (&pick.instance_type, &pick.zone, pick.priority)).collect();
-        // Which reservation a pick names is in the name of its template.
+        // The reservations of picks need not be named: each has a template of its own.
         let content = (&self.group, self.capacity_type, self.ranking, picks, templates, &self.tags, &self.context, subnets);
         hash(&serde_json::to_vec(&content).expect("texts, numbers and a map with text keys can be written"))
     }

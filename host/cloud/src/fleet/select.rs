@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use whittle_model::{
-    CapacityType, Catalog, InstanceType, ListedOffer, Micros, NodeClaim, Offering, OfferingKey, Requirement, Requirements,
-    Reservation as Held, keys,
+    CapacityType, Catalog, InstanceType, ListedOffer, Micros, NodeClaim, Offering, OfferingKey, Requirement, Requirements, keys,
 };
 
 use crate::image::Reservation;
@@ -21,8 +20,6 @@ const PRICE_OVERLAY: &str = "karpenter.sh/price-overlay-applied";
 /// Resources that only dear types have; who asks for none should not get one.
 const EXOTIC: [&str; 5] = ["nvidia.com/gpu", "amd.com/gpu", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "habana.ai/gaudi"];
 const SIZE: &str = "karpenter.k8s.aws/instance-size";
-/// Labels of nodes in capacity reservations, and of no others.
-const OF_RESERVATIONS: [&str; 3] = [keys::RESERVATION_ID, keys::RESERVATION_TYPE, keys::RESERVATION_INTERRUPTIBLE];
 
 /// What EC2 may choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +145,7 @@ fn compatible<'a>(claim: &NodeClaim, catalog: &'a Catalog, sold_out: &BTreeSet<O
             && wanted(keys::ZONE, &o.zone)
             && (o.zone_id.is_empty() || wanted(keys::ZONE_ID, &o.zone_id))
             && wanted(keys::CAPACITY_TYPE, o.capacity_type.name())
-            && OF_RESERVATIONS.iter().all(in_reservation)
+            && keys::OF_RESERVATIONS.iter().all(in_reservation)
             && !sold_out.contains(&key)
     };
     let suits = |instance_type: &&InstanceType| {
@@ -171,7 +168,7 @@ fn compatible<'a>(claim: &NodeClaim, catalog: &'a Catalog, sold_out: &BTreeSet<O
 fn meets(requirements: &Requirements, instance_type: &InstanceType) -> bool {
     requirements.iter().all(|want| match (instance_type.labels.get(want.key()), want.key()) {
         (_, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::INSTANCE_TYPE | keys::REGION | keys::NODE_POOL) => true,
-        (_, key) if OF_RESERVATIONS.contains(&key) => true,
+        (_, key) if keys::OF_RESERVATIONS.contains(&key) => true,
         (Some(value), _) => want.allows(value),
         (None, key) => match instance_type.requirements.get(key) {
             Some(have) => have.intersects(want) || (have.admits_absence() && want.admits_absence()),
@@ -184,33 +181,26 @@ fn meets(requirements: &Requirements, instance_type: &InstanceType) -> bool {
 /// One call launches into reservations of one kind: of that which holds the cheapest, those that nobody takes back before
 /// others, and of a block into that one alone. Of reservations of one type in one zone, which EC2's answer does not tell
 /// apart, that with most instances left remains.
-fn of_one_kind(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
-    let kind = |held: &Held| (held.interruptible, held.block);
-    let reserved = |candidate: &Candidate<'_>| {
-        let name = candidate.instance_type.name.clone();
-        let held = candidate.offerings.iter().filter_map(|o| Some((o.price, o.zone.clone(), o.reservation.clone()?)));
-        held.map(move |(price, zone, held)| (name.clone(), price, zone, held)).collect::<Vec<_>>()
-    };
-    let all: Vec<(String, Micros, String, Held)> = candidates.iter().flat_map(reserved).collect();
-    let rank = |held: &Held| (Reverse(held.left), held.id.clone());
-    let Some((_, _, _, best)) = all.iter().min_by_key(|(name, price, zone, held)| (*price, kind(held), rank(held), name, zone)) else {
-        return candidates;
-    };
-    let stays = |name: &str, o: &Offering| match &o.reservation {
+fn of_one_kind(mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    let rank = |held: &whittle_model::Reservation| (Reverse(held.left), held.id.clone());
+    let all = candidates.iter().flat_map(|candidate| &candidate.offerings);
+    let reserved = all.filter_map(|offering| Some((offering.price, offering.reservation.as_ref()?)));
+    let Some((_, best)) = reserved.min_by_key(|(price, held)| (*price, held.kind(), rank(held))) else { return candidates };
+    let stays = |of_type: &[&Offering], offering: &Offering| match &offering.reservation {
         None => true,
         Some(held) if best.block => held.id == best.id,
         Some(held) => {
-            let rivals = all.iter().filter(|(of, _, zone, rival)| of == name && *zone == o.zone && kind(rival) == kind(held));
-            kind(held) == kind(best) && rivals.map(|(_, _, _, rival)| rank(rival)).min() == Some(rank(held))
+            let in_zone = of_type.iter().filter(|rival| rival.zone == offering.zone);
+            let mut rivals = in_zone.filter_map(|rival| rival.reservation.as_ref()).filter(|rival| rival.kind() == best.kind());
+            held.kind() == best.kind() && rivals.all(|rival| rank(held) <= rank(rival))
         }
     };
+    for candidate in &mut candidates {
+        let of_type = candidate.offerings.clone();
+        candidate.offerings.retain(|offering| stays(&of_type, offering));
+    }
+    candidates.retain(|candidate| !candidate.offerings.is_empty());
     candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            let name = &candidate.instance_type.name;
-            candidate.narrowed(|offering| stays(name, offering))
-        })
-        .collect()
 }
 
 /// Metal and accelerators go when plain types remain.

@@ -14,7 +14,7 @@ use crate::world::World;
 /// No saving is believed to last longer.
 const HORIZON: Duration = Duration::hours(24);
 /// A saving of pods that were moved a moment ago is believed to last so long all the same: a cluster that shrinks is put in
-/// order by moves that follow each other. Of 14 clusters that shrink and grow this cost least, restarts counted.
+/// order by moves that follow each other.
 const AT_LEAST: Duration = Duration::minutes(30);
 /// What the restart of an ordinary pod costs: a cent, as policy `payback` has it.
 const RESTART: i64 = 10_000;

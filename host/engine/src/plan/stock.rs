@@ -310,9 +310,8 @@ fn places(sold: &[(&InstanceType, &Offering)]) -> Arc<[u32]> {
         // Offerings of one type stand side by side: most often no name need be compared.
         let types = || if std::ptr::eq(a.0, b.0) { std::cmp::Ordering::Equal } else { a.0.name.cmp(&b.0.name) };
         let ways = a.1.capacity_type.cmp(&b.1.capacity_type);
-        // Of reservations those that nobody may take back go first, and blocks after others.
-        let part = |offering: &Offering| offering.reservation.as_ref().map(|r| (r.interruptible, r.block));
-        ways.then_with(|| part(a.1).cmp(&part(b.1))).then_with(types).then_with(|| a.1.zone.cmp(&b.1.zone))
+        let kind = |offering: &Offering| offering.reservation.as_ref().map(whittle_model::Reservation::kind);
+        ways.then_with(|| kind(a.1).cmp(&kind(b.1))).then_with(types).then_with(|| a.1.zone.cmp(&b.1.zone))
     });
     let mut places = vec![0; order.len()];
     for (place, offer) in order.into_iter().enumerate() {

@@ -27,7 +27,7 @@ pub(super) fn tell(stage: &Stage<'_>) -> Result<()> {
     let planned = controller.log().matches("computed new NodeClaims").count();
     ensure!(planned == 1, "it took {planned} plans: a reservation was counted on twice");
 
-    // One that is full is no place for more, and its nodes are not called drifted.
+    // One that is full is no place for more.
     stage.bed.kube.scale("paid-for", 4)?;
     stage.pods_run("paid-for", 4, 120)?;
     spread_as_paid(stage, 2)

@@ -29,7 +29,7 @@ impl Future<'_> {
         let said = || self.have.get(key).map_or_else(|| want.admits_absence(), |have| within(have, want));
         match key {
             keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE => self.sells(want),
-            keys::RESERVATION_ID | keys::RESERVATION_TYPE | keys::RESERVATION_INTERRUPTIBLE => self.sells(want),
+            _ if keys::OF_RESERVATIONS.contains(&key) => self.sells(want),
             _ if !keys::well_known(key) => said(),
             _ => outcomes.all(|(of_type, _)| match (of_type.labels.get(key), of_type.requirements.get(key)) {
                 (Some(value), _) => want.allows(value),

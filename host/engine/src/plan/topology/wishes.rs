@@ -112,18 +112,15 @@ impl Topology<'_> {
     pub(crate) fn holds(&self, level: &Level, reach: &[Set], outcome: &Outcome<'_>) -> bool {
         level.keyed.iter().all(|rule| {
             let (count, me) = (&outcome.after.0[rule.counter as usize], u32::from(rule.me));
-            if rule.kind == Aim::Apart {
-                return reach[rule.key].iter().all(|domain| count.at(domain) <= me);
-            }
-            let Some(domain) = reach[rule.key].single() else { return false };
-            match rule.kind {
-                Aim::Spread { skew, min_domains } => {
+            match (rule.kind, reach[rule.key].single()) {
+                (Aim::Apart, _) => reach[rule.key].iter().all(|domain| count.at(domain) <= me),
+                (Aim::Spread { .. } | Aim::Near, None) => false,
+                (Aim::Spread { skew, min_domains }, Some(domain)) => {
                     let asking = outcome.askers.get(&(rule.counter, domain)).copied().unwrap_or(0);
                     outcome.before.0[rule.counter as usize].sure(domain) + asking <= self.least(rule, min_domains, outcome.after) + skew
                 }
                 // Those who need company themselves are none to each other: somebody has to be the first.
-                Aim::Near => outcome.company.0[rule.counter as usize].sure(domain) > 0 || (rule.me && count.total == 1),
-                Aim::Apart => true,
+                (Aim::Near, Some(domain)) => outcome.company.0[rule.counter as usize].sure(domain) > 0 || (rule.me && count.total == 1),
             }
         })
     }
